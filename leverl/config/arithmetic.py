@@ -4,92 +4,99 @@
 Updates per rollout = `batch_size ÷ mini_batch_size × ppo_epochs`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from leverl.config.schema import Config
 from leverl.errors import ConfigError
 
-BATCH = "rollout.batch_size"
-MICRO = "rollout.rollout_micro_batch_size"
-COUNT = "rollout.num_rollout_batches"
-MINI = "algorithm.mini_batch_size"
+BATCH: Final = "rollout.batch_size"
+MICRO: Final = "rollout.rollout_micro_batch_size"
+COUNT: Final = "rollout.num_rollout_batches"
+MINI: Final = "algorithm.mini_batch_size"
+SIZES: Final = (BATCH, MICRO, COUNT, MINI)
 
 
-@dataclass(frozen=True)
-class Given:
-    """A value and the layer that set it (higher wins; 0 is the lowest)."""
-
-    value: int
-    layer: int
-
-
-def complete(given: Mapping[str, Given]) -> dict[str, int]:
+def complete(layers: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """Fill in the sizes that were not given, or complain about those that disagree.
 
-    Higher layers decide first, so that a recipe's `batch_size` never fights what the user wrote. When only
-    `rollout_micro_batch_size` or only `num_rollout_batches` is changed, the recipe's `batch_size` is held.
+    `layers` hold the sizes that each layer sets, lowest first. Higher layers decide first, so that a recipe's
+    `batch_size` never fights what the user wrote:
+    - `rollout_micro_batch_size` or `num_rollout_batches` set above `batch_size`: `batch_size` is held;
+    - `batch_size` set above them: the largest sampler call that still divides it, but no larger than before
+      (results do not depend on it);
+    - `batch_size` set above `mini_batch_size`: the number of mini-batches is held.
 
     Raises:
         ConfigError: three sizes of one layer that disagree, or sizes that do not divide.
     """
-    fixed = _two_that_decide(given)
-    batch, micro, count = fixed.get(BATCH), fixed.get(MICRO), fixed.get(COUNT)
+    fixed = _two_that_decide(layers)
+    batch = fixed.get(BATCH)
     if batch is None:
-        micro = micro if micro is not None else Config().rollout.batch_size
-        count = count if count is not None else 1
+        micro = fixed.get(MICRO, Config().rollout.batch_size)
+        count = fixed.get(COUNT, 1)
         batch = micro * count
-    elif micro is not None:
-        count = _divide(BATCH, batch, MICRO, micro)
-    elif count is not None:
-        micro = _divide(BATCH, batch, COUNT, count)
+    elif MICRO in fixed:
+        micro = _part(layers, MICRO, batch, fixed[MICRO])
+        count = batch // micro
     else:
-        micro, count = batch, 1
-    return {BATCH: batch, MICRO: micro, COUNT: count, MINI: _mini_batch(given, batch)}
+        count = _part(layers, COUNT, batch, fixed.get(COUNT, 1))
+        micro = batch // count
+    return {BATCH: batch, MICRO: micro, COUNT: count, MINI: _mini_batch(layers, batch)}
 
 
-def _two_that_decide(given: Mapping[str, Given]) -> dict[str, int]:
-    sizes = {key: given[key] for key in (BATCH, MICRO, COUNT) if key in given}
+def _two_that_decide(layers: Sequence[Mapping[str, int]]) -> dict[str, int]:
     fixed: dict[str, int] = {}
-    for layer in sorted({size.layer for size in sizes.values()}, reverse=True):
-        here = {key: size.value for key, size in sizes.items() if size.layer == layer}
-        if len(here) == 3 and here[BATCH] != here[MICRO] * here[COUNT]:
+    for here in reversed(layers):
+        given = [key for key in (BATCH, MICRO, COUNT) if key in here]
+        if len(given) == 3 and here[BATCH] != here[MICRO] * here[COUNT]:
             raise ConfigError(
-                f"batch_size = {here[BATCH]}, rollout_micro_batch_size = {here[MICRO]} and num_rollout_batches = "
-                f"{here[COUNT]} disagree: {here[MICRO]} × {here[COUNT]} = {here[MICRO] * here[COUNT]}. "
+                f"batch_size = {here[BATCH]}, rollout_micro_batch_size = {here[MICRO]} and "
+                f"num_rollout_batches = {here[COUNT]} disagree: "
+                f"{here[MICRO]} × {here[COUNT]} = {here[MICRO] * here[COUNT]}. "
                 "Set any two; the third follows."
             )
-        for key in (BATCH, MICRO, COUNT):
-            if key in here and len(fixed) < 2:
-                fixed[key] = here[key]
+        for key in given:
+            if len(fixed) < 2:
+                fixed.setdefault(key, here[key])
     return fixed
 
 
-def _divide(whole_name: str, whole: int, part_name: str, part: int) -> int:
-    if whole % part:
-        raise ConfigError(
-            f"{_short(whole_name)} = {whole} is not a multiple of {_short(part_name)} = {part} "
-            "(batch_size = num_rollout_batches × rollout_micro_batch_size). "
-            f"Nearest that fit: {_nearest_divisors(whole, part)}."
-        )
-    return whole // part
+def _part(layers: Sequence[Mapping[str, int]], name: str, batch: int, size: int) -> int:
+    """`size`, which must divide `batch`; one from a layer below the batch's gives way."""
+    if batch % size == 0:
+        return size
+    if _level(layers, name) < _level(layers, BATCH):
+        return next(smaller for smaller in range(min(size, batch), 0, -1) if batch % smaller == 0)
+    raise ConfigError(
+        f"batch_size = {batch} is not a multiple of {_short(name)} = {size} "
+        f"(batch_size = num_rollout_batches × rollout_micro_batch_size). {nearest_divisors(batch, size)}"
+    )
 
 
-def _mini_batch(given: Mapping[str, Given], batch: int) -> int:
-    """The given mini-batch; a lower layer's one is scaled so that the number of mini-batches stays."""
-    if MINI not in given:
+def _mini_batch(layers: Sequence[Mapping[str, int]], batch: int) -> int:
+    """The mini-batch given; below a layer that changed the batch, as large a share of the new one."""
+    level = _level(layers, MINI)
+    if level < 0:
         return batch
-    mini = given[MINI]
-    below = given.get(BATCH)
-    if below is not None and mini.layer < below.layer and mini.value != batch and batch % mini.value:
-        return batch
-    return mini.value
+    mini = layers[level][MINI]
+    before = complete([{k: v for k, v in layer.items() if k != MINI} for layer in layers[: level + 1]])[BATCH]
+    if before == batch or before % mini:
+        return mini
+    parts = before // mini
+    return batch // next(fewer for fewer in range(parts, 0, -1) if batch % fewer == 0)
 
 
-def _nearest_divisors(whole: int, part: int) -> str:
+def _level(layers: Sequence[Mapping[str, int]], name: str) -> int:
+    """Number of the highest layer that sets `name`; −1 when none does."""
+    return max((number for number, layer in enumerate(layers) if name in layer), default=-1)
+
+
+def nearest_divisors(whole: int, part: int) -> str:
+    """A sentence with the divisors of `whole` closest to `part`, below and above."""
     divisors = [n for n in range(1, whole + 1) if whole % n == 0]
-    near = sorted(divisors, key=lambda n: abs(n - part))[:2]
-    return ", ".join(str(n) for n in sorted(near))
+    below, above = [n for n in divisors if n <= part], [n for n in divisors if n >= part]
+    return f"Nearest that fit: {', '.join(str(n) for n in [*below[-1:], *above[:1]])}."
 
 
 def _short(path: str) -> str:
@@ -106,6 +113,7 @@ def describe(config: Config, seconds_per_iteration: float | None = None) -> str:
     rollout, algorithm = config.rollout, config.algorithm
     updates = updates_per_rollout(config)
     tokens = rollout.batch_size * rollout.max_response_length
+    responses = rollout.batch_size * config.train.steps
     pace = "measured once the run has started"
     if seconds_per_iteration is not None:
         pace = f"{seconds_per_iteration:.2f} s"
@@ -117,7 +125,7 @@ def describe(config: Config, seconds_per_iteration: float | None = None) -> str:
             f"{rollout.group_size} (batch_size ÷ group_size)",
             f"updates per rollout       {updates} = {rollout.batch_size} ÷ {algorithm.mini_batch_size} × "
             f"{algorithm.ppo_epochs} (batch_size ÷ mini_batch_size × ppo_epochs)",
-            f"responses in the run      {rollout.batch_size * config.train.steps} in {config.train.steps} steps",
+            f"responses in the run      {responses} in {config.train.steps} steps",
             f"freshness                 up to {tokens} rollout tokens per iteration, {updates} "
             f"update{'s' if updates != 1 else ''} per rollout, seconds per policy version: {pace}",
         ]

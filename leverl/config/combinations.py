@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from leverl.config.arithmetic import updates_per_rollout
+from leverl.config.arithmetic import nearest_divisors, updates_per_rollout
 from leverl.config.schema import Config
 from leverl.errors import ConfigError
 
@@ -38,7 +38,7 @@ def _impossible(config: Config) -> Iterator[str]:
     if rollout.batch_size % rollout.group_size:
         yield (
             f"batch_size = {rollout.batch_size} is not a multiple of group_size = {rollout.group_size} "
-            "(batch_size counts responses)."
+            f"(batch_size counts responses). {nearest_divisors(rollout.batch_size, rollout.group_size)}"
         )
     if rollout.batch_size != rollout.num_rollout_batches * rollout.rollout_micro_batch_size:
         yield (
@@ -48,7 +48,8 @@ def _impossible(config: Config) -> Iterator[str]:
     if rollout.batch_size % algorithm.mini_batch_size:
         yield (
             f"batch_size = {rollout.batch_size} is not a multiple of mini_batch_size = "
-            f"{algorithm.mini_batch_size} (both count responses)."
+            f"{algorithm.mini_batch_size} (both count responses). "
+            f"{nearest_divisors(rollout.batch_size, algorithm.mini_batch_size)}"
         )
     if algorithm.kl_in == "loss" and algorithm.kl_estimator == "k1":
         yield (
@@ -100,7 +101,9 @@ _TASK = _when(lambda c: c.data.task is not None, "prompts come from a task, not 
 _NOT_FUNCTION = _when(lambda c: c.reward.kind != "function", "reward is not 'function'")
 
 INERT: Final[dict[str, Rule]] = {
-    "algorithm.scale_by_std": _when(lambda c: c.algorithm.name != "grpo", "only grpo scales by the group's std"),
+    "algorithm.scale_by_std": _when(
+        lambda c: c.algorithm.name != "grpo", "only grpo scales by the group's std"
+    ),
     "algorithm.whiten_advantages": _NO_CRITIC,
     "algorithm.gamma": _NO_CRITIC,
     "algorithm.gae_lambda": _NO_CRITIC,
@@ -117,7 +120,8 @@ INERT: Final[dict[str, Rule]] = {
         "only copy, reverse, sort and add have a length",
     ),
     "data.task_args": _when(
-        lambda c: not (c.data.task or "").startswith("reasoning_gym:"), "only reasoning_gym tasks take arguments"
+        lambda c: not (c.data.task or "").startswith("reasoning_gym:"),
+        "only reasoning_gym tasks take arguments",
     ),
     "data.train_size": _FILES,
     "data.data_seed": _FILES,
@@ -138,12 +142,13 @@ INERT: Final[dict[str, Rule]] = {
     **{
         f"critic.{name}": _NO_CRITIC
         for name in (
-            "learning_rate", "weight_decay", "beta1", "beta2", "epsilon", "grad_clip", "warmup_steps", "schedule",
+            "learning_rate", "weight_decay", "beta1", "beta2", "epsilon", "grad_clip", "warmup_steps",
+            "schedule",
         )
     },
     **{
         f"model.embedded.{name}": _NOT_EMBEDDED
-        for name in ("hidden_size", "layers", "heads", "init_seed", "warm_start_steps")
+        for name in ("hidden_size", "layers", "heads", "alphabet", "init_seed", "warm_start_steps")
     },
 }  # fmt: skip
 """Path of a lever → rule that says why it has no effect under a configuration, or None when it has."""

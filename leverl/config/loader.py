@@ -4,6 +4,8 @@ Layers, lowest first: the schema's defaults, packaged recipes (`extends`), the u
 Short names are accepted wherever a full path is. This is the only module that reads configuration YAML.
 """
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -19,16 +21,22 @@ from leverl.plugins import nearest
 from leverl.vocabulary import catalog
 
 _RECIPES: Final = files("leverl.config").joinpath("recipes")
+_NUMBER: Final = re.compile(r"[-+]?[0-9._]+([eE][-+]?[0-9]+)?$")
+_INTERPOLATION: Final = re.compile(r"(\\*)\$\{")
 _EMBEDDED_LEARNING_RATE: Final = 1e-4  # above this a learning rate is meant for the small embedded policy
 
 
 @dataclass(frozen=True)
 class Layer:
-    """Settings from one place: canonical path → value."""
+    """Settings from one place: canonical path → value.
+
+    `inherited`: nobody typed them for this run (a packaged recipe, the complete configuration of a run), so
+    that one without effect is no mistake of the user.
+    """
 
     origin: str
     values: Mapping[str, Any]
-    packaged: bool = False
+    inherited: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class Loaded:
 
     @property
     def set_by_user(self) -> frozenset[str]:
-        return frozenset(path for layer in self.layers if not layer.packaged for path in layer.values)
+        return frozenset(path for layer in self.layers if not layer.inherited for path in layer.values)
 
 
 def recipes() -> list[str]:
@@ -65,15 +73,12 @@ def load(source: str | Path = "grpo", overrides: Sequence[str] | Mapping[str, An
 def resolve(layers: Sequence[Layer], source: str) -> Loaded:
     """Merge `layers` (lowest first), complete the batch arithmetic and check the result."""
     values: dict[str, Any] = {}
-    given: dict[str, arithmetic.Given] = {}
     origin: dict[str, str] = {}
-    for number, layer in enumerate(layers):
-        for path, value in layer.values.items():
-            values[path], origin[path] = value, layer.origin
-            if path in (arithmetic.BATCH, arithmetic.MICRO, arithmetic.COUNT, arithmetic.MINI):
-                given[path] = arithmetic.Given(_whole(path, value, layer.origin), number)
+    for layer in layers:
+        values.update(layer.values)
+        origin.update(dict.fromkeys(layer.values, layer.origin))
     _files_replace_task(layers, values)
-    values.update(arithmetic.complete(given))
+    values.update(arithmetic.complete([_sizes(layer) for layer in layers]))
     config = _validate(values, origin)
     combinations.check(config)
     loaded = Loaded(config, source, tuple(layers))
@@ -86,9 +91,22 @@ def dump(config: Config, header: str = "") -> str:
     """`config` as YAML that `load` accepts, every setting written out."""
     import yaml
 
-    text = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+    class Dumper(yaml.SafeDumper):
+        """Quotes text that `read_yaml` would take for a number: 1e5."""
+
+    Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _NUMBER, list("-+.0123456789"))
+    text = yaml.dump(_escaped(config.model_dump()), Dumper=Dumper, sort_keys=False, allow_unicode=True)
     comment = "".join(f"# {line}\n" for line in header.splitlines())
     return f"{comment}{text}"
+
+
+def _escaped(value: Any) -> Any:
+    """Text with `${`, which `read_yaml` would take for an interpolation, made to stand for itself."""
+    if isinstance(value, dict):
+        return {key: _escaped(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_escaped(item) for item in value]
+    return _INTERPOLATION.sub(r"\1\1\\${", value) if isinstance(value, str) else value
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -113,16 +131,37 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def parse_overrides(overrides: Sequence[str]) -> dict[str, Any]:
-    """`["kl_coef=1e-3", "+task=copy"]` → `{"kl_coef": 0.001, "task": "copy"}`."""
-    from omegaconf import OmegaConf
+    """`["kl_coef=1e-3", "+task=copy"]` → `{"kl_coef": 0.001, "task": "copy"}`.
 
+    Raises:
+        ConfigError: not of the form key=value, a value that is no YAML, or one key with two values.
+    """
     values: dict[str, Any] = {}
     for text in overrides:
-        key, sign, value = text.removeprefix("+").partition("=")
+        key, sign, word = text.removeprefix("+").partition("=")
+        key = key.strip()
         if not sign or not key:
             raise ConfigError(f"'{text}' is not of the form key=value.{_flag_hint(text)}")
-        values[key.strip()] = OmegaConf.to_container(OmegaConf.from_dotlist([f"value={value}"]))["value"]  # type: ignore[call-overload,index]
+        value = _parse_value(key, word)
+        if key in values and values[key] != value:
+            raise ConfigError(f"'{key}' is set twice: to {values[key]!r} and to {value!r}.")
+        values[key] = value
     return values
+
+
+def _parse_value(key: str, word: str) -> Any:
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
+
+    try:
+        content = OmegaConf.to_container(OmegaConf.from_dotlist([f"value={word}"]))
+    except (YAMLError, OmegaConfBaseException) as error:
+        raise ConfigError(
+            f"{key}={word} cannot be read: {' '.join(str(error).split())}. Lists are written [a, b], "
+            "mappings {a: 1}; in a shell, put quotes around the whole."
+        ) from error
+    return content["value"]  # type: ignore[call-overload,index]
 
 
 def canonical(values: Mapping[str, Any], origin: str) -> dict[str, Any]:
@@ -134,6 +173,7 @@ def canonical(values: Mapping[str, Any], origin: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
 
     def put(key: str, path: str, value: Any) -> None:
+        value = _word(path, value)
         if path in found and found[path] != value:
             raise ConfigError(
                 f"{origin}: '{key}' sets {path} to {value!r}, but it is already {found[path]!r}."
@@ -156,6 +196,12 @@ def canonical(values: Mapping[str, Any], origin: str) -> dict[str, Any]:
     return found
 
 
+def _word(path: str, value: Any) -> Any:
+    """`off` where it is one of the words to choose from; YAML reads it as false."""
+    words = getattr(tree.leaves()[path].annotation, "__args__", ())
+    return {False: "off", True: "on"}[value] if isinstance(value, bool) and "off" in words else value
+
+
 def _path_of(key: str, origin: str) -> str:
     try:
         return catalog.by_name(key).path
@@ -166,7 +212,7 @@ def _path_of(key: str, origin: str) -> str:
 def _file_layers(source: str, seen: tuple[str, ...]) -> list[Layer]:
     if source in seen:
         raise ConfigError(f"'extends' goes round in a circle: {' → '.join([*seen, source])}.")
-    content, origin, folder, packaged = _read_source(source)
+    content, origin, folder, inherited = _read_source(source)
     parent = content.pop("extends", None)
     if parent is not None and not isinstance(parent, str):
         raise ConfigError(f"{origin}: extends = {parent!r} must be the name of a recipe or a file.")
@@ -174,13 +220,15 @@ def _file_layers(source: str, seen: tuple[str, ...]) -> list[Layer]:
     if parent is not None:
         beside = folder / parent if folder else None
         below = _file_layers(str(beside) if beside and beside.is_file() else parent, (*seen, source))
-    return [*below, Layer(origin, canonical(content, origin), packaged)]
+    values = canonical(content, origin)
+    complete = values.keys() >= tree.leaves().keys()  # written by `dump`, not by hand
+    return [*below, Layer(origin, values, inherited or complete)]
 
 
 def _read_source(source: str) -> tuple[dict[str, Any], str, Path | None, bool]:
     path = Path(source)
     if path.is_dir() and (path / "config.yaml").is_file():
-        path = path / "config.yaml"
+        return read_yaml(path / "config.yaml"), str(path / "config.yaml"), path, True
     if path.is_file():
         return read_yaml(path), str(path), path.parent, False
     if source in recipes():
@@ -208,10 +256,13 @@ def _flag_hint(text: str) -> str:
     return f" Write {word}=VALUE." if catalog.is_lever(word) else ""
 
 
-def _whole(path: str, value: Any, origin: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ConfigError(f"{origin}: {path} = {value!r} must be {tree.allowed(path)}.")
-    return value
+def _sizes(layer: Layer) -> dict[str, int]:
+    """The batch sizes that `layer` sets, checked before any arithmetic."""
+    sizes = {path: layer.values[path] for path in arithmetic.SIZES if path in layer.values}
+    for path, value in sizes.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ConfigError(f"{layer.origin}: {path} = {value!r} must be {tree.allowed(path)}.")
+    return sizes
 
 
 def _files_replace_task(layers: Sequence[Layer], values: dict[str, Any]) -> None:
@@ -244,17 +295,16 @@ def _explain(item: Any, origin: Mapping[str, str]) -> str:
 
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        return math.isfinite(float(text))
     except ValueError:
         return False
-    return True
 
 
 def _refuse_inert(loaded: Loaded) -> None:
-    """A setting of the user that does nothing is an error; the same value as the recipe's in a file is not."""
+    """A setting of the user that does nothing is an error; in a file, one that equals the default is not."""
     default = Config()
     for layer in loaded.layers:
-        if layer.packaged:
+        if layer.inherited:
             continue
         for path, value in layer.values.items():
             reason = combinations.inert(loaded.config, path)
@@ -262,15 +312,20 @@ def _refuse_inert(loaded: Loaded) -> None:
             if reason and not unchanged:
                 name = catalog.by_path(path).name
                 raise ConfigError(
-                    f"{layer.origin}: {name} = {value!r} would have no effect: {reason}. Leave it out, or change that."
+                    f"{layer.origin}: {name} = {value!r} would have no effect: {reason}. "
+                    "Leave it out, or change that."
                 )
 
 
 def _refuse_learning_rate_of_the_embedded_policy(loaded: Loaded) -> None:
     config = loaded.config
     path = "actor.learning_rate"
-    inherited = path not in loaded.set_by_user
-    if config.model.path != "embedded" and inherited and config.actor.learning_rate > _EMBEDDED_LEARNING_RATE:
+    chosen_here = "model.path" in loaded.set_by_user and path not in loaded.set_by_user
+    if (
+        config.model.path != "embedded"
+        and chosen_here
+        and config.actor.learning_rate > _EMBEDDED_LEARNING_RATE
+    ):
         raise ConfigError(
             f"model = {config.model.path} would be trained with actor_learning_rate = "
             f"{config.actor.learning_rate:g}, which the recipe chose for the small embedded policy. "

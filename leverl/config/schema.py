@@ -24,6 +24,7 @@ class EmbeddedModel(_Section):
     hidden_size: int = Field(64, ge=16, le=1024, multiple_of=8)
     layers: int = Field(2, ge=1, le=24)
     heads: int = Field(4, ge=1, le=32)
+    alphabet: Literal["digits", "ascii"] = "digits"
     init_seed: int = Field(0, ge=0)
     warm_start_steps: int = Field(0, ge=0)
 
@@ -100,7 +101,7 @@ class Algorithm(_Section):
     loss_aggregation: Aggregation = "token_mean"
     ppo_epochs: int = Field(1, ge=1, le=64)
     mini_batch_size: int = Field(256, ge=1)
-    old_log_probs: Literal["auto", "rollout", "recompute"] = "auto"
+    old_log_probs: Literal["rollout", "recompute"] = "rollout"
 
 
 class Optimizer(_Section):

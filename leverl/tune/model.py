@@ -120,7 +120,8 @@ class Sampler(Protocol):
 class Phase(Protocol):
     """One part of a strategy. Pure: decides from the history alone, so a study can be resumed anywhere."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def next(self, history: History, free: int) -> Sequence[Decision]:
         """What to do now that `free` places for runs are free."""
@@ -133,9 +134,10 @@ class Comparison:
     seeds: tuple[int, ...]
     winner: tuple[float, ...]
     base: tuple[float, ...]
-    difference: float
+    difference: float  # positive is better, whichever way the goal points
     interval: tuple[float, float] | None  # 95 % t interval of the paired differences; None below two pairs
     gain: bool  # the interval lies above zero (in the goal's direction)
+    config_id: str = ""  # the configuration compared: also where the base is kept in the end
 
 
 @dataclass(frozen=True)

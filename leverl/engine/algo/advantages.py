@@ -1,7 +1,7 @@
 """Advantage estimators: group-normalised (GRPO), leave-one-out (RLOO), generalised (GAE), and whitening.
 
 The group estimators give one number per response, GAE one per token. All are constants for the loss: no
-gradient flows through them. Sums run in float64, so that results do not depend on the order of rows.
+gradient flows through them. Sums run in float64, so that the order of rows makes no difference that counts.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from leverl.engine.algo.tensors import check_same_shape, zero_outside
 from leverl.errors import ConfigError
 
 ALIKE = 1e-6
-"""A group whose standard deviation is at most ALIKE · max(1, |mean|) says nothing: its rewards differ by float noise."""
+"""A group whose standard deviation is at most ALIKE · max(1, |mean|) says nothing: that is float noise."""
 
 
 def grpo_advantages(
@@ -26,13 +26,13 @@ def grpo_advantages(
 ) -> Tensor:
     """(score − mean of its group) ÷ (standard deviation of its group + epsilon).
 
-    The standard deviation is the unbiased one (n − 1). `scale_by_std=False` only centres: Dr. GRPO. A KL penalty
-    in the reward belongs into `scores_B`, summed over the response, before this function is called.
+    The standard deviation is the unbiased one (n − 1). `scale_by_std=False` only centres: Dr. GRPO. A KL
+    penalty in the reward belongs into `scores_B`, summed over the response, before this function is called.
 
     Args:
         scores_B: [B] float. Ignored where not scored, whatever it holds.
         group_B: [B] integer, equal for the responses of one prompt; any order of rows, any group sizes ≥ 2.
-        scored_B: [B] bool; None: all are scored. An unscored row gets 0 and counts in no mean and no deviation.
+        scored_B: [B] bool; None: all are scored. An unscored row gets 0 and is in no mean and no deviation.
         scale_by_std: divide by the group's standard deviation.
         epsilon: added to the standard deviation.
 
@@ -43,7 +43,7 @@ def grpo_advantages(
     Raises:
         ConfigError: a group has a single row: it has no baseline.
 
-    Source: Shao et al., "DeepSeekMath" (arXiv 2402.03300), equation 4.1.2 text; Liu et al., "Understanding
+    Source: Shao et al., "DeepSeekMath" (arXiv 2402.03300), section 4.1.2; Liu et al., "Understanding
     R1-Zero-Like Training" (arXiv 2503.20783) for centring only.
     """
     groups = _groups("grpo_advantages", scores_B, group_B, scored_B)
@@ -109,8 +109,8 @@ def gae(
 ) -> tuple[Tensor, Tensor]:
     """Generalised advantage estimation over sampled tokens.
 
-    Masked positions are skipped, interior ones (tool output) too: the token after a gap follows the token before
-    it directly, without discount for the gap, and a reward on a masked position is ignored. Nothing is
+    Masked positions are skipped, interior ones (tool output) too: the token after a gap follows the token
+    before it directly, without discount for the gap, and a reward on a masked position is ignored. Nothing is
     bootstrapped after the last sampled token, whether the response ended there or was cut.
 
     Args:
@@ -133,7 +133,7 @@ def gae(
     values_TB = zero_outside(values_BT.detach(), mask_BT).t().contiguous()
     mask_TB = mask_BT.t().contiguous()
     advantages_TB = torch.zeros_like(values_TB)
-    next_value_B = next_advantage_B = torch.zeros_like(values_BT[:, 0]) if values_BT.shape[1] else None
+    next_value_B = next_advantage_B = values_TB.new_zeros(values_TB.shape[1])
     for t in range(values_TB.shape[0] - 1, -1, -1):
         delta_B = rewards_TB[t] + gamma * next_value_B - values_TB[t]
         here_B = delta_B + gamma * lam * next_advantage_B
@@ -147,7 +147,7 @@ def gae(
 def whiten(x_BT: Tensor, mask_BT: Tensor) -> Tensor:
     """Shift and scale to mean 0 and unbiased variance 1 over all sampled tokens of the batch.
 
-    Call it on the whole batch, before it is cut into mini-batches or shards: moments of a part are other moments.
+    Call it on the whole batch, before it is cut into mini-batches or shards: a part has other moments.
     The variance has 1e-8 added, so that float noise around a constant is not amplified to order 1.
 
     Args:

@@ -30,8 +30,8 @@ def loss_total(mask_BT: Tensor, mode: Aggregation, norm_length: float | None = N
 
     - `token_mean`: sampled tokens.
     - `seq_mean_token_mean`, `seq_mean_token_sum`: sequences.
-    - `token_sum_norm`: sequences · `norm_length`, a constant such as the response length limit, never the width
-      the batch happens to be padded to (Dr. GRPO, arXiv 2503.20783).
+    - `token_sum_norm`: sequences · `norm_length`, a constant such as the response length limit, never the
+      width the batch happens to be padded to (Dr. GRPO, arXiv 2503.20783).
 
     A sequence without a sampled token is not counted.
 
@@ -79,7 +79,8 @@ def aggregate(per_token_BT: Tensor, mask_BT: Tensor, mode: Aggregation, *, total
     if mode == "seq_mean_token_mean":
         per_sequence_B = per_sequence_B / mask_BT.sum(dim=1).clamp(min=1)
     total = torch.as_tensor(total, dtype=torch.float64, device=per_token_BT.device)
-    return per_sequence_B.sum() / torch.where(total > 0, total, torch.ones_like(total))
+    loss = per_sequence_B.sum() / torch.where(total > 0, total, torch.ones_like(total))
+    return loss.to(per_token_BT.dtype)
 
 
 def _check_mode(where: str, mode: str) -> None:

@@ -35,8 +35,8 @@ def kl_k2(log_probs: Tensor, ref_log_probs: Tensor, mask: Tensor | None = None) 
 def kl_k3(log_probs: Tensor, ref_log_probs: Tensor, mask: Tensor | None = None) -> Tensor:
     """e^−Δ − 1 + Δ per token, [B, T]; never negative.
 
-    For Δ < −20, where e^−Δ would soon overflow, value and gradient are those of a clamped Δ: the value at −20,
-    gradient 0. For Δ > 0 nothing can overflow and nothing is clamped: the gradient stays near 1.
+    For Δ < −20, where e^−Δ would soon overflow, Δ is clamped: the value is that at −20 and the gradient 0.
+    For Δ > 0 nothing can overflow, so nothing is clamped and the gradient stays near 1.
 
     Args:
         log_probs: [B, T] of the policy, gets the gradient. ref_log_probs: [B, T], a constant.
@@ -71,7 +71,7 @@ def terminal_rewards(scores_B: Tensor, scored_B: Tensor | None, mask_BT: Tensor)
     """
     check_same_shape("terminal_rewards", mask_BT)
     scored_B = torch.ones_like(scores_B, dtype=torch.bool) if scored_B is None else scored_B
-    check_same_shape("terminal_rewards", scored_B, scores_B=scores_B, first_column_of_mask=mask_BT[:, 0])
+    check_same_shape("terminal_rewards", scored_B, scores_B=scores_B, rows_of_mask=mask_BT.any(dim=1))
     known_B = zero_outside(scores_B.detach(), scored_B)
     still_to_come_BT = mask_BT.flip(1).cumsum(1).flip(1)  # sampled tokens here and later
     last_BT = mask_BT & (still_to_come_BT == 1)

@@ -36,8 +36,8 @@ def clipped_policy_loss(
 ) -> PolicyLossTerms:
     """−min(r·A, clip(r, 1 − clip_low, 1 + clip_high)·A) with r = exp(log_probs − old_log_probs), per token.
 
-    With `dual_clip` = c, the loss of a token with A < 0 is at most c·|A|. The exponent of r is clamped to ±20;
-    beyond that the ratio stays at e^±20 and the token has no gradient. Only `log_probs` gets a gradient.
+    With `dual_clip` = c, the loss of a token with A < 0 is at most c·|A|. The exponent of r is clamped to
+    ±20; beyond that the ratio stays at e^±20 and the token has no gradient. Only `log_probs` gets a gradient.
 
     Args:
         log_probs, old_log_probs, advantages: [B, T] float; anything at masked positions.
@@ -48,8 +48,8 @@ def clipped_policy_loss(
     Raises:
         ConfigError: a bound is out of range, shapes differ, or the mask is not boolean.
 
-    Source: Schulman et al., "Proximal Policy Optimization Algorithms" (arXiv 1707.06347), equation 7; Ye et al.
-    (arXiv 1912.09729) for the dual clip; Yu et al., "DAPO" (arXiv 2503.14476) for unequal bounds.
+    Source: Schulman et al., "Proximal Policy Optimization Algorithms" (arXiv 1707.06347), equation 7; Ye et
+    al. (arXiv 1912.09729) for the dual clip; Yu et al., "DAPO" (arXiv 2503.14476) for unequal bounds.
     """
     _check_bounds(clip_low, clip_high, dual_clip)
     check_same_shape(

@@ -11,14 +11,7 @@ import torch
 from torch import Tensor
 
 from leverl.engine.algo.tensors import check_same_shape
-
-_HALF = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-
-RATIO_BINS: tuple[float, ...] = tuple(math.exp(-x) for x in reversed(_HALF)) + tuple(
-    math.exp(x) for x in _HALF
-)
-"""Edges of the histogram: 1-2-5 steps of |log ratio|. 24 edges make 25 bins: the middle one holds 1, so that
-float noise around 1 does not fall apart, and the first and last are open."""
+from leverl.vocabulary.ratio_bins import RATIO_BINS as RATIO_BINS
 
 
 class RatioStatistics(NamedTuple):

@@ -32,9 +32,10 @@ _SPECS = (
         default_kl_in="loss",
         citation="Shao et al. 2024, DeepSeekMath, arXiv:2402.03300",
         unspecified=(
-            "Which standard deviation, and a guard against 0: here the unbiased one plus 1e-4, and exactly 0 for "
-            "groups of equal rewards. The clip range: here 0.2. The paper averages over tokens, then sequences, "
-            "with k3 in the loss; the defaults here are the token mean and k2, whose gradient is that of the KL."
+            "Which standard deviation, and a guard against 0: here the unbiased one plus 1e-4, and exactly 0 "
+            "for groups of equal rewards. The clip range: here 0.2. The paper averages over tokens, then "
+            "sequences, with k3 in the loss; here the defaults are the token mean and k2, whose gradient is "
+            "that of the KL."
         ),
     ),
     AlgorithmSpec(
@@ -46,9 +47,9 @@ _SPECS = (
         default_kl_in="reward",
         citation="Ahmadian et al. 2024, Back to Basics, arXiv:2402.14740; Kool et al. 2019",
         unspecified=(
-            "More than one update per batch: the paper takes one, without ratio or clipping. Here the clipped "
-            "loss is used, whose gradient in the first update is the paper's. Averaging over tokens: the paper "
-            "treats a response as one action, which is loss_aggregation=seq_mean_token_sum."
+            "More than one update per batch: the paper takes one, without ratio or clipping. Here the "
+            "clipped loss is used, whose gradient in the first update is the paper's. Averaging over tokens: "
+            "the paper treats a response as one action, which is loss_aggregation=seq_mean_token_sum."
         ),
     ),
     AlgorithmSpec(
@@ -61,8 +62,8 @@ _SPECS = (
         citation="Schulman et al. 2017, arXiv:1707.06347; advantages: Schulman et al. 2015, arXiv:1506.02438",
         unspecified=(
             "Language models: that a KL penalty is part of the reward is from Stiennon et al. 2020 "
-            "(arXiv:2009.01325). Value clipping and whitening of advantages are from implementations, not from "
-            "the paper. Its gamma and lambda are for control tasks; the default here is 1 for both."
+            "(arXiv:2009.01325). Value clipping and whitening of advantages are from implementations, not "
+            "from the paper. Its gamma and lambda are for control tasks; the default here is 1 for both."
         ),
     ),
 )

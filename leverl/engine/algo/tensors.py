@@ -10,7 +10,7 @@ from torch import Tensor
 from leverl.errors import ConfigError
 
 EXPONENT_BOUND = 20.0
-"""Largest exponent that is exponentiated: e^20 ≈ 4.9e8 is far outside any sane ratio, and finite in bfloat16."""
+"""Largest exponent that is exponentiated: e^20 ≈ 4.9e8 is far outside any sane ratio; float32 holds it."""
 
 
 def zero_outside(x: Tensor, mask: Tensor) -> Tensor:
@@ -26,7 +26,7 @@ def at_least_float32(x: Tensor) -> Tensor:
 def check_same_shape(where: str, mask: Tensor, **tensors: Tensor) -> None:
     """Refuse a mask that is not boolean, and tensors whose shape is not that of the mask.
 
-    Broadcasting is refused on purpose: [B] advantages against a [B, T] mask with B == T would go to wrong rows.
+    Broadcasting is refused on purpose: [B] advantages against a [B, T] mask with B == T land in wrong rows.
 
     Raises:
         ConfigError: names the function, the tensor and both shapes.
@@ -38,6 +38,6 @@ def check_same_shape(where: str, mask: Tensor, **tensors: Tensor) -> None:
     for name, tensor in tensors.items():
         if tensor.shape != mask.shape:
             raise ConfigError(
-                f"{where}: {name} has shape {tuple(tensor.shape)}, mask has {tuple(mask.shape)}; both must be "
-                "the same. Expand the smaller one explicitly."
+                f"{where}: {name} has shape {tuple(tensor.shape)}, the mask has {tuple(mask.shape)}; "
+                "they must be the same. Expand the smaller one explicitly."
             )

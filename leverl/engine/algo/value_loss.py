@@ -23,8 +23,8 @@ def clipped_value_loss(
 ) -> ValueLossTerms:
     """0.5 · max((v − R)², (clip(v, v_old ± clip) − R)²) per token; without clip 0.5 · (v − R)².
 
-    It is the *prediction* that is clipped, around the prediction at rollout time, and the larger of both errors
-    that counts: a value that has moved further than `clip` towards its target gets no more gradient.
+    It is the *prediction* that is clipped, around the prediction at rollout time, and the larger of both
+    errors that counts: a value that has moved further than `clip` towards its target gets no more gradient.
 
     Args:
         values: [B, T], gets the gradient. old_values, returns: [B, T], constants. mask: [B, T] bool.

@@ -6,7 +6,7 @@ shuffling or filtering rows never loses the group. All [B, T] tensors are right-
 `mask == 0` is junk that no loss, advantage or metric may read.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -34,6 +34,8 @@ class Batch:
     scored: Tensor | None = None  # [B] bool; False: the reward function failed or returned None
     texts: tuple[str, ...] = ()  # B, decoded responses without special tokens
     reward_extra: tuple[dict[str, Any], ...] = ()  # B, what a reward function returned beside the score
+    reward_errors: int = 0  # calls of the reward function that failed
+    first_reward_error: str = ""  # the first of them, with its traceback
     old_log_probs: Tensor | None = None  # [B, T] the pi_old of the ratio
     ref_log_probs: Tensor | None = None  # [B, T]
     values: Tensor | None = None  # [B, T] critic at the state before each token
@@ -46,6 +48,46 @@ class Batch:
     def with_(self, **changes: Any) -> "Batch":
         """A copy with some fields replaced."""
         return replace(self, **changes)
+
+    def require(self, name: str) -> Tensor:
+        """The tensor `name`, which an earlier step of the dataflow must have filled in.
+
+        Raises:
+            ValueError: it is not there.
+        """
+        value = getattr(self, name)
+        if value is None:
+            raise ValueError(f"the batch of step {self.step} has no '{name}' yet")
+        tensor: Tensor = value
+        return tensor
+
+    def rows(self, index: Tensor, width: int | None = None) -> "Batch":
+        """Some rows, in the order of `index`, cut to the first `width` token columns. Prompts stay all."""
+        cut = slice(None, width)
+        changes: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Tensor):
+                changes[field.name] = value[index][:, cut] if value.dim() == 2 else value[index]
+            elif field.name in ("texts", "reward_extra") and value:
+                changes[field.name] = tuple(value[i] for i in index.tolist())
+        return replace(self, **changes)
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch with its tensors on `device`."""
+        if self.responses.device == device:
+            return self
+        moved: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Tensor):
+                moved[field.name] = value.to(device)
+        return replace(self, **moved)
+
+    @property
+    def loss_mask(self) -> Tensor:
+        """[B, T] bool: sampled tokens of responses that were scored; only these are trained on."""
+        return self.mask if self.scored is None else self.mask & self.scored.unsqueeze(1)
 
     @property
     def size(self) -> int:

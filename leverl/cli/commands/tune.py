@@ -1,0 +1,197 @@
+"""`leverl tune`: find settings within a budget, and prove them on fresh seeds."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from leverl.cli import options
+from leverl.cli.output import Output, Progress
+from leverl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from leverl.tune.model import StudyView
+
+EXAMPLES = (
+    "leverl tune demo                                   # a packaged study, or your study.yaml",
+    "leverl tune study.yaml budget.trials=20 steps=100  # another budget, a setting of every run",
+    "leverl tune --resume studies/lr --retry failed     # go on, and try failed runs again",
+)
+
+WATCH_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for, free of contradictions."""
+
+    study: str
+    settings: tuple[str, ...]
+    name: str | None
+    out: Path
+    resume: bool
+    clean: bool
+    parallel: int | None
+    retry_failed: bool
+
+
+def run(
+    study: Annotated[
+        str,
+        typer.Argument(
+            metavar="STUDY", help="Packaged study or YAML file; with --resume or --watch the study's folder."
+        ),
+    ],
+    settings: options.Settings = None,
+    parallel: Annotated[
+        int | None, typer.Option("--parallel", min=1, help="Runs side by side.", show_default=False)
+    ] = None,
+    name: options.Name = None,
+    out: Annotated[Path, typer.Option("--out", help="Where the study's folder goes.")] = Path("studies"),
+    resume: options.Resume = False,
+    retry: Annotated[
+        Literal["failed"] | None,
+        typer.Option("--retry", help="With --resume: run failed runs again.", show_default=False),
+    ] = None,
+    clean: options.Clean = False,
+    yes: options.Yes = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Only look at a study that runs elsewhere.")] = False,
+    dry_run: options.DryRun = False,
+    json: options.Json = False,
+    progress: options.ShowProgress = "auto",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> int:
+    """Find settings that beat the defaults, and prove them."""
+    output = Output(json=json, quiet=quiet)
+    options.check_first_word(study, "tune", "FOLDER" if resume or watch else "demo")
+    view = "none" if quiet else progress
+    if watch:
+        return _watch(Path(study), output, view)
+    request = Request(
+        study, tuple(settings or ()), name, out, resume, clean, parallel, retry_failed=retry is not None
+    )
+    _check(request)
+    if dry_run:
+        _plan(request, output, only=True)
+        return 0
+    _settle_name(request, yes=yes)
+    if verbose:
+        _plan(request, output, only=False)
+    return _tune(request, output, view)
+
+
+def _check(request: Request) -> None:
+    """Refuse flags that contradict each other, before anything heavy is imported."""
+    if request.resume:
+        given = [flag for flag, value in {"--name": request.name, "--clean": request.clean}.items() if value]
+        if given:
+            raise ConfigError(
+                f"--resume goes on with {request.study}, so it does not go with {', '.join(given)}."
+            )
+    elif request.retry_failed:
+        raise ConfigError("--retry failed needs --resume: leverl tune --resume FOLDER --retry failed")
+
+
+def _tune(request: Request, output: Output, progress: Progress) -> int:
+    from leverl import api
+    from leverl.cli.signals import terminable
+    from leverl.report.live_tune import make_tune_view
+    from leverl.tune.interruption import StudyInterrupted
+
+    with terminable() as signal:
+        try:
+            with output.guarded():
+                winner = api.tune(
+                    request.study,
+                    request.settings,
+                    name=request.name,
+                    out=request.out,
+                    resume=request.resume,
+                    clean=request.clean,
+                    parallel=request.parallel,
+                    retry_failed=request.retry_failed,
+                    observer=make_tune_view(progress, output.stream),
+                )
+        except StudyInterrupted as interruption:
+            content = {"folder": interruption.folder, "winner": None, "outcome": "interrupted"}
+            text = "interrupted; the runs wrote checkpoints."
+            output.finish(content, text, f"leverl tune --resume {interruption.folder}")
+            return interruption.exit_code
+        except KeyboardInterrupt:
+            output.finish({"folder": None, "winner": None, "outcome": "interrupted"}, "stopped.")
+            return signal.exit_code
+    _tell(winner.best_yaml.parent, output)
+    return 0
+
+
+def _tell(folder: Path, output: Output) -> None:
+    from leverl.report.terminal import study_next
+    from leverl.tune.view import read_study
+
+    view = read_study(folder)
+    content = {"folder": folder, "phase": view.phase, "runs": len(view.history.runs), "winner": view.winner}
+    text = (
+        f"{view.winner.verdict}\nreport: {view.winner.report}" if view.winner else f"{view.phase}: {folder}"
+    )
+    output.finish(content, text, study_next(view))
+
+
+def _plan(request: Request, output: Output, *, only: bool) -> None:
+    from leverl.report.study_plan import describe, facts
+    from leverl.tune.plan import check_space_can_run, places, prepare
+    from leverl.tune.study import load_study
+    from leverl.tune.view import load_stored
+
+    if request.resume:
+        folder = Path(request.study)
+        study = load_stored(folder)
+    else:
+        study = load_study(request.study, request.settings, request.name)
+        folder = request.out / study.name
+    plan = prepare(study, folder)
+    parallel = places(study, request.parallel)
+    if not only:
+        output.say(describe(plan, parallel))
+        return
+    check_space_can_run(plan)
+    again = " ".join(
+        ["leverl tune", *(["--resume"] if request.resume else []), request.study, *request.settings]
+    )
+    output.finish(facts(plan, parallel), describe(plan, parallel), again)
+
+
+def _settle_name(request: Request, *, yes: bool) -> None:
+    from leverl.cli.folders import settle
+    from leverl.tune.study import load_study
+
+    if not request.resume:
+        study = load_study(request.study, request.settings, request.name)
+        settle(request.out / study.name, "tune", clean=request.clean, yes=yes)
+
+
+def _watch(folder: Path, output: Output, progress: Progress) -> int:
+    """Show the study until it is over or the user has seen enough. Changes nothing."""
+    from leverl.report.live_tune import make_tune_view
+    from leverl.tune.view import read_study
+
+    view = read_study(folder)
+    shown = make_tune_view(progress, output.stream)
+    try:
+        while _unfinished(view):
+            shown.refreshed(view)
+            time.sleep(WATCH_SECONDS)
+            view = read_study(folder)
+    except KeyboardInterrupt:
+        output.say("no longer watching; the study goes on.")
+    shown.ended(view)
+    _tell(folder, output)
+    return 0
+
+
+def _unfinished(view: "StudyView") -> bool:
+    from leverl.tune.strategy import DONE
+
+    return view.phase != DONE

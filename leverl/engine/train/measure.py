@@ -1,0 +1,120 @@
+"""Metrics of a batch before it is trained on, under verl's names where verl has them."""
+
+import torch
+from torch import Tensor
+
+from leverl.config.schema import Config
+from leverl.engine.algo.kl import kl_k1, kl_k3
+from leverl.engine.algo.mismatch import log_prob_mismatch
+from leverl.engine.data.batch import FAILED, TRUNCATED, Batch
+from leverl.engine.roles.meter import Metrics
+
+
+def measure(batch: Batch, config: Config) -> Metrics:
+    """Everything that can be said of a scored batch; what was not computed is absent, never 0."""
+    return (
+        _scores(batch)
+        | _groups(batch, config.rollout.group_size)
+        | _lengths(batch)
+        | _advantages(batch)
+        | _reference_kl(batch, config)
+        | _mismatch(batch)
+    )
+
+
+def _scores(batch: Batch) -> Metrics:
+    scored = batch.require("scored")
+    succeeded = scored & (batch.finish != FAILED)
+    found: Metrics = {
+        "rollout_success_rate": float(succeeded.float().mean()),
+        "rollout/unscored": float((~scored).float().mean()),
+        "reward/errors": batch.reward_errors,
+    }
+    scores = batch.require("scores")[scored].float()
+    if scores.numel() == 0:
+        return found
+    found |= {
+        "critic/score/mean": float(scores.mean()),
+        "critic/score/max": float(scores.max()),
+        "critic/score/min": float(scores.min()),
+        "critic/rewards/mean": float(batch.require("token_rewards")[scored].sum(dim=1).float().mean()),
+    }
+    if scores.numel() > 1:
+        found["critic/score/std"] = float(scores.std())
+    return found
+
+
+def _groups(batch: Batch, group_size: int) -> Metrics:
+    """Spread of scores within prompts; a group whose scores are all equal teaches nothing."""
+    if group_size < 2:
+        return {}
+    scores = batch.require("scores").view(-1, group_size)
+    whole = batch.require("scored").view(-1, group_size).all(dim=1)
+    if not whole.any():
+        return {}
+    spread = scores[whole].float().std(dim=1)
+    return {
+        "group/reward_std": float(spread.mean()),
+        "group/dead_share": float((spread <= 1e-6).float().mean()),
+    }
+
+
+def _lengths(batch: Batch) -> Metrics:
+    lengths = batch.lengths.float()
+    truncated = float((batch.finish == TRUNCATED).float().mean())
+    return {
+        "response_length/mean": float(lengths.mean()),
+        "response_length/max": float(lengths.max()),
+        "response_length/min": float(lengths.min()),
+        "response_length/p99": float(torch.quantile(lengths, 0.99)),
+        "response_length/clip_ratio": truncated,
+        "rollout/truncated": truncated,
+        "prompt_length/mean": float(batch.prompt_lengths.float().mean()),
+    }
+
+
+def _advantages(batch: Batch) -> Metrics:
+    mask = batch.loss_mask
+    if not mask.any():
+        return {}
+    found = _spread("critic/advantages", batch.require("advantages")[mask])
+    if batch.returns is not None:
+        found["critic/returns/mean"] = float(batch.returns[mask].mean())
+        found["critic/values/mean"] = float(batch.require("values")[mask].mean())
+    return found
+
+
+def _spread(name: str, values: Tensor) -> Metrics:
+    return {
+        f"{name}/mean": float(values.mean()),
+        f"{name}/max": float(values.max()),
+        f"{name}/min": float(values.min()),
+    }
+
+
+def _reference_kl(batch: Batch, config: Config) -> Metrics:
+    """Token means of the KL between the policy that sampled and the reference, whatever the penalty is."""
+    if batch.ref_log_probs is None or not batch.mask.any():
+        return {}
+    sampled, reference = batch.require("old_log_probs"), batch.ref_log_probs
+    k1 = float(kl_k1(sampled, reference, batch.mask)[batch.mask].mean())
+    found: Metrics = {
+        "kl_divergence": k1,
+        "kl_divergence_k3": float(kl_k3(sampled, reference, batch.mask)[batch.mask].mean()),
+    }
+    if config.algorithm.kl_in == "reward":
+        found["actor/reward_kl_penalty"] = k1
+    return found
+
+
+def _mismatch(batch: Batch) -> Metrics:
+    """How far the trainer's log-probs are from the sampler's; known only where they were recomputed."""
+    if batch.old_log_probs is None or batch.old_log_probs is batch.rollout_log_probs or not batch.mask.any():
+        return {}
+    found = log_prob_mismatch(batch.old_log_probs, batch.rollout_log_probs, batch.mask)
+    return {
+        "rollout/mismatch_mean": found.mean_abs,
+        "rollout/mismatch_max": found.max_abs,
+        "rollout/mismatch_k3": found.k3,
+        "rollout/ess": found.ess,
+    }

@@ -1,0 +1,321 @@
+"""Start, resume or fork a run, and write down how it ended."""
+
+import os
+import platform
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers.utils.logging import disable_progress_bar
+
+from leverl.config import loader, tree
+from leverl.config.schema import Config
+from leverl.engine.data.seeding import derive_seed
+from leverl.engine.data.source import PromptSource, encode_prompts, read_prompt_set
+from leverl.engine.policy.tokenizer import check_alphabet
+from leverl.engine.runtime import local
+from leverl.engine.sync import plain as weights
+from leverl.engine.train import checkpoint as checkpoints
+from leverl.engine.train.checkpoint import Checkpoint, Counters
+from leverl.engine.train.loop import Session, outcome_of, run
+from leverl.engine.train.signals import StopRequest
+from leverl.errors import CheckpointError, ConfigError, EnvironmentProblem, LeverlError, NonFiniteLoss
+from leverl.record.layout import RunFolder, write_atomically
+from leverl.record.metrics import drop_after
+from leverl.record.observer import Observer, Silent
+from leverl.record.readers.leverl import read
+from leverl.record.run_record import Outcome, RunRecord, Score, load_record, now, own_process
+from leverl.record.series import score_of
+
+Seed = tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run that is over. `checkpoint` is its last one (None: it failed before the first)."""
+
+    folder: Path
+    record: RunRecord
+    checkpoint: Path | None
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.record.outcome or Outcome.LOST
+
+    @property
+    def score(self) -> Score | None:
+        return self.record.score
+
+
+def start(loaded: loader.Loaded, folder: Path, *, observer: Observer | None = None) -> Result:
+    """A new run in `folder`, which must not hold one yet."""
+    paths = RunFolder(folder)
+    if paths.exists():
+        raise ConfigError(f"{folder} holds a run already. Resume it, or choose another name.")
+    config = loaded.config
+    record = _new_record(config, folder, loaded.source)
+    _create(paths, config, record, loaded.source)
+    return _conduct(paths, config, record, None, (config.seed,), observer)
+
+
+def resume(folder: Path, *, observer: Observer | None = None) -> Result:
+    """Go on with the run in `folder` from its last checkpoint, exactly as if it had not stopped.
+
+    A run that stopped before its first checkpoint begins again.
+
+    Raises:
+        ConfigError: no run there, it is finished, or its process still lives.
+    """
+    paths = RunFolder(folder)
+    record = load_record(paths.record)
+    if record is None or not paths.config.is_file():
+        raise ConfigError(f"{folder} holds no run to resume (no run.json and config.yaml).")
+    if record.alive:
+        raise ConfigError(f"{folder} is being trained by process {record.pid}. Stop it first.")
+    if record.outcome is Outcome.FINISHED:
+        raise ConfigError(
+            f"{folder} is finished ({record.until} steps). To train on: leverl train --from "
+            f"{folder} steps={2 * record.until}"
+        )
+    config = loader.load(folder).config
+    found = checkpoints.latest(paths.checkpoints)
+    drop_after(paths.metrics, found.counters.step if found else -1)
+    seed: Seed = _fork_seed(config, record.parent) if record.parent else (config.seed,)
+    begun = found
+    if begun is None and record.parent is not None:
+        begun = checkpoints.load(Path(record.parent))
+    record = record.with_(outcome=None, message="", ended=None, score=None, **own_process())
+    return _conduct(paths, config, record, begun, seed, observer, forked=found is None and begun is not None)
+
+
+@dataclass(frozen=True)
+class Fork:
+    """A checked wish to go on from a checkpoint with changed levers."""
+
+    origin: Checkpoint
+    loaded: loader.Loaded
+    changed: dict[str, list[Any]]
+
+
+def prepare_fork(checkpoint: Path, overrides: Mapping[str, Any]) -> Fork:
+    """What a fork of `checkpoint` (or of a run's last one) with `overrides` would be.
+
+    Raises:
+        CheckpointError: no complete checkpoint. ConfigError: the model was changed, or no step is left.
+    """
+    origin = _resolve_checkpoint(checkpoint)
+    run_folder = origin.path.parent.parent
+    before, loaded = loader.load(run_folder).config, loader.load(run_folder, overrides)
+    config = loaded.config
+    if config.model != before.model:
+        raise ConfigError(
+            "a fork keeps the model of its checkpoint: leave model.* as it is, or start a new run."
+        )
+    if config.train.steps <= origin.counters.step:
+        raise ConfigError(
+            f"train.steps = {config.train.steps}, but {origin.path} is at step {origin.counters.step} "
+            f"already (steps count from the beginning). Set steps={origin.counters.step + config.train.steps}, say."
+        )
+    after = tree.flat(config)
+    changed = {path: [old, after[path]] for path, old in tree.flat(before).items() if after[path] != old}
+    return Fork(origin, loaded, changed)
+
+
+def fork(prepared: Fork, folder: Path, *, observer: Observer | None = None) -> Result:
+    """A new run in `folder` that goes on from a checkpoint.
+
+    Weights and optimizer moments are kept, changed levers take effect at once (also the learning rate), data
+    order and sampling are seeded anew, and `train.steps` still counts from the very beginning.
+    """
+    paths, config, origin = RunFolder(folder), prepared.loaded.config, prepared.origin
+    if paths.exists():
+        raise ConfigError(f"{folder} holds a run already. Choose another name.")
+    parent = str(origin.path.resolve())
+    record = _new_record(config, folder, str(origin.path)).with_(
+        parent=parent, changed=prepared.changed, step=origin.counters.step
+    )
+    _create(paths, config, record, str(origin.path))
+    return _conduct(paths, config, record, origin, _fork_seed(config, parent), observer, forked=True)
+
+
+def _resolve_checkpoint(path: Path) -> Checkpoint:
+    if (path / "checkpoints").is_dir():
+        found = checkpoints.latest(path / "checkpoints")
+        if found is None:
+            raise CheckpointError(f"{path} has no complete checkpoint yet.")
+        return found
+    return checkpoints.load(path)
+
+
+def _fork_seed(config: Config, parent: str) -> Seed:
+    """Another stream than the parent's, the same for every attempt at this fork."""
+    origin = Path(parent)
+    return (config.seed, "fork", origin.parent.parent.name, origin.name)
+
+
+def _create(paths: RunFolder, config: Config, record: RunRecord, source: str) -> None:
+    try:
+        paths.path.mkdir(parents=True, exist_ok=True)
+        write_atomically(paths.config, loader.dump(config, f"Resolved from {source}."))
+        record.save(paths.record)
+    except OSError as error:
+        raise EnvironmentProblem(f"cannot write to {paths.path}: {error.strerror or error}.") from error
+
+
+def _new_record(config: Config, folder: Path, source: str) -> RunRecord:
+    return RunRecord(
+        id=folder.name,
+        seed=config.seed,
+        until=config.train.steps,
+        source=source,
+        started=now(),
+        token=os.environ.get("LEVERL_RUN_TOKEN", ""),
+        versions={
+            "leverl": version("leverl"),
+            "torch": str(torch.__version__),
+            "transformers": version("transformers"),
+            "python": platform.python_version(),
+        },
+        **own_process(),
+    )
+
+
+def _conduct(
+    paths: RunFolder,
+    config: Config,
+    record: RunRecord,
+    begun: Checkpoint | None,
+    seed: Seed,
+    observer: Observer | None,
+    *,
+    forked: bool = False,
+) -> Result:
+    """Build the session, run it, and write the outcome, whatever happens."""
+    observer = observer or Silent()
+    torch.set_num_threads(config.train.threads)
+    disable_progress_bar()  # transformers' own, one for each file it loads or saves
+    record.save(paths.record)
+    session: Session | None = None
+    with StopRequest() as stop:
+        try:
+            session = _session(paths, config, record, begun, seed, observer, forked=forked)
+            observer.started(paths.path.name, config.model_dump(mode="json"), session.record)
+            run(session, stop)
+            outcome, message = outcome_of(stop, session)
+        except Exception as error:
+            _close(paths, config, session.record if session else record, session, *_explain(error), observer)
+            if isinstance(error, LeverlError) and error.exit_code != 3:
+                raise
+            if not isinstance(error, LeverlError | MemoryError | torch.OutOfMemoryError):
+                raise
+            return _result(paths)
+        except KeyboardInterrupt:
+            _close(
+                paths,
+                config,
+                record,
+                session,
+                Outcome.INTERRUPTED,
+                "stopped at once, no new checkpoint",
+                observer,
+            )
+            raise
+    _close(paths, config, session.record, session, outcome, message, observer)
+    return _result(paths)
+
+
+def _explain(error: Exception) -> tuple[Outcome, str]:
+    if isinstance(error, NonFiniteLoss):
+        return Outcome.NON_FINITE, str(error)
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return Outcome.OUT_OF_MEMORY, str(error) or "out of memory"
+    if isinstance(error, LeverlError):
+        return Outcome.CRASHED, str(error)
+    return Outcome.CRASHED, "".join(traceback.format_exception_only(error)).strip()
+
+
+def _session(
+    paths: RunFolder,
+    config: Config,
+    record: RunRecord,
+    begun: Checkpoint | None,
+    seed: Seed,
+    observer: Observer,
+    *,
+    forked: bool,
+) -> Session:
+    observer.phase("loading")
+    prompt_set = read_prompt_set(config.data, embedded=config.model.path == "embedded")
+    if config.model.path == "embedded":
+        prompts = (*prompt_set.train, *prompt_set.eval)
+        check_alphabet((prompt.text for prompt in prompts), config.model.embedded.alphabet)
+    roles = local.launch(
+        config,
+        prompt_set.train,
+        weights=begun.model if begun else None,
+        critic_weights=begun.critic if begun else None,
+    )
+    tokenizer = roles.actor.policy.tokenizer
+    source = PromptSource(
+        prompt_set.train,
+        tokenizer,
+        max_prompt_length=config.data.max_prompt_length,
+        seed=derive_seed(*seed, "data"),
+        shuffle=config.data.shuffle,
+    )
+    held_out: list[Any] = []
+    if prompt_set.eval:
+        chosen = prompt_set.eval[: config.data.eval_size]
+        held_out, _ = encode_prompts(chosen, tokenizer, max_prompt_length=config.data.max_prompt_length)
+    if begun is not None:
+        _restore(begun, roles, source, forked=forked)
+    counters = begun.counters if begun else Counters()
+    weights.push(roles.actor.policy.model, roles.rollout.engine, version=counters.step)
+    return Session(config, paths, roles, source, held_out, seed, record, counters, observer)
+
+
+def _restore(begun: Checkpoint, roles: local.Roles, source: PromptSource, *, forked: bool) -> None:
+    state = begun.trainer_state()
+    roles.actor.load_state_dict(state["actor"])
+    if roles.critic is not None and state["critic"] is not None:
+        roles.critic.load_state_dict(state["critic"])
+    if not forked:
+        source.load_state_dict(state["cursor"])
+
+
+def _close(
+    paths: RunFolder,
+    config: Config,
+    record: RunRecord,
+    session: Session | None,
+    outcome: Outcome,
+    message: str,
+    observer: Observer,
+) -> None:
+    score = None
+    if outcome is Outcome.FINISHED:
+        series = read(paths.path)
+        score = score_of(series.get("eval/score"), series.get("eval/score_se"), config.evaluation.last_k)
+    counters = session.counters if session else Counters(step=record.step)
+    record = record.with_(
+        outcome=outcome,
+        message=message,
+        ended=now(),
+        step=counters.step,
+        seconds=counters.seconds,
+        score=score,
+    )
+    record.save(paths.record)
+    observer.ended(record)
+
+
+def _result(paths: RunFolder) -> Result:
+    record = load_record(paths.record)
+    if record is None:
+        raise EnvironmentProblem(f"{paths.record} vanished while the run was closing.")
+    last = checkpoints.latest(paths.checkpoints)
+    return Result(paths.path, record, last.path if last else None)

@@ -1,0 +1,117 @@
+"""The tuner's end of the fork server."""
+
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import Any, Final
+
+from leverl.record.process import Exit
+
+START_TIMEOUT: Final = 180.0  # a cold import of torch and transformers from a slow disk
+
+_LIVING_ON: Final[list[subprocess.Popen[bytes]]] = []  # servers whose children outlive their executor
+
+
+class ForkServer:
+    """Starts children through `leverl.executors.fork_server` and keeps what it says of their exits."""
+
+    def __init__(self, modules: Sequence[str], env: Mapping[str, str]) -> None:
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "leverl.executors.fork_server", str(theirs.fileno()), *modules],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                env=dict(env),
+            )
+        self._partial = b""
+        self._started: dict[int, tuple[int, float]] = {}
+        self._exits: dict[int, Exit] = {}
+        self._children: set[int] = set()
+        self._threads: int | None = None
+        self._number = 0
+        self.closed = False
+
+    def ready(self) -> bool:
+        """Whether it can fork: its imports went well and left it with one thread."""
+        self._pump_until(lambda: self._threads is not None)
+        return not self.closed and self._threads == 1
+
+    def start(self, request: Mapping[str, Any]) -> tuple[int, float] | None:
+        """Pid and creation time of a new child; None when the server is gone."""
+        self._number += 1
+        number = self._number
+        try:
+            self._socket.sendall(json.dumps({"id": number, **request}).encode() + b"\n")
+        except OSError:
+            self.closed = True
+            return None
+        self._pump_until(lambda: number in self._started)
+        return self._started.pop(number, None)
+
+    def exit_of(self, pid: int) -> Exit | None:
+        """How the child ended, as far as the server has said."""
+        self._pump(0.0)
+        return self._exits.get(pid)
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """Hang up; the server stays as long as it has children."""
+        self._pump(0.0)
+        self.closed = True
+        self._socket.close()
+        if self._children:
+            _LIVING_ON.append(self._process)
+            return
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _pump_until(self, condition: Any) -> None:
+        end = monotonic() + START_TIMEOUT
+        while not condition() and not self.closed and monotonic() < end:
+            self._pump(end - monotonic())
+
+    def _pump(self, timeout: float) -> None:
+        """Take in what the server has said, waiting up to `timeout` for it to say something."""
+        while not self.closed and select.select([self._socket], [], [], max(timeout, 0.0))[0]:
+            received = b""
+            with contextlib.suppress(OSError):
+                received = self._socket.recv(65536)
+            if not received:
+                self.closed = True
+                return
+            *lines, self._partial = (self._partial + received).split(b"\n")
+            for line in lines:
+                self._take(json.loads(line))
+            timeout = 0.0
+
+    def _take(self, message: Mapping[str, Any]) -> None:
+        if "ready" in message:
+            self._threads = int(message["threads"])
+        elif "exit" in message:
+            pid = int(message["exit"])
+            self._children.discard(pid)
+            self._exits[pid] = Exit(message.get("code"), message.get("signal"), message.get("peak_memory"))
+        else:
+            self._children.add(int(message["pid"]))
+            self._started[int(message["id"])] = int(message["pid"]), float(message["created"])
+
+
+def can_fork(argv: Sequence[str]) -> bool:
+    """Whether the command is one that a forked Python can become (macOS frameworks do not survive a fork)."""
+    python = len(argv) > 1 and argv[0] == sys.executable and (argv[1] == "-m" or argv[1].endswith(".py"))
+    return python and hasattr(os, "fork") and sys.platform == "linux"

@@ -1,0 +1,93 @@
+"""9 TRUST: what one needs to believe the result, or to repeat it."""
+
+from leverl.record.layout import RunFolder
+from leverl.record.run_record import load_record
+from leverl.report import numbers
+from leverl.report.blocks import Block, Code, Facts, Note, Section
+from leverl.report.statistics import pooled_variance, sample_variance
+from leverl.report.study_data import StudyData, finished_scores
+from leverl.report.terminal import repeat_command
+from leverl.tune.model import CONFIRM, SEARCH, SELECT
+
+_ROLES = {SEARCH: "proposed configurations", SELECT: "chose among finalists", CONFIRM: "tested the choice"}
+
+
+def build(data: StudyData) -> Section:
+    """Sampler, seeds, noise, versions and the command."""
+    view = data.view
+    rows = [
+        ("Sampler", f"{view.sampler} (strategy: {view.strategy})"),
+        ("Score of a run", f"{view.objective}, mean of its last held-out evaluations, never the highest; "
+         f"{'higher' if view.history.maximize else 'lower'} is better"),
+        ("Steps of a run", numbers.short(view.steps)),
+        ("Seeds", _seeds(data)),
+        ("Noise share", _noise(data)),
+    ]  # fmt: skip
+    if view.base_settings:
+        rows.append(
+            (
+                "Base",
+                f"{view.target} with "
+                + ", ".join(f"{k}={numbers.exact(v)}" for k, v in view.base_settings.items()),
+            )
+        )
+    if versions := _versions(data):
+        rows.append(("Versions", versions))
+    blocks: tuple[Block, ...] = (
+        Facts(tuple(rows)),
+        _disjoint(data),
+        Code("Command that repeats the study", repeat_command(view)),
+    )
+    return Section("trust", "Trust", "What the result rests on.", blocks)
+
+
+def _seeds(data: StudyData) -> str:
+    lines = []
+    for phase, seeds in data.seeds.items():
+        role = f" ({_ROLES[phase]})" if phase in _ROLES else ""
+        lines.append(f"{phase}{role}: {', '.join(map(str, seeds))}")
+    return "\n".join(lines) or numbers.UNKNOWN
+
+
+def _disjoint(data: StudyData) -> Note:
+    phases = [(phase, set(seeds)) for phase, seeds in data.seeds.items()]
+    for index, (phase, seeds) in enumerate(phases):
+        for other, others in phases[index + 1 :]:
+            if shared := sorted(seeds & others):
+                words = ", ".join(map(str, shared))
+                text = (
+                    f"Seed {words} was used both in {phase} and in {other}: these runs are not independent."
+                )
+                return Note(text, "warn")
+    if len(phases) < 2:
+        return Note("Only one phase has run so far, so there is nothing to compare its seeds with.")
+    return Note("No seed was used in two phases: the runs that chose the winner did not confirm it.", "good")
+
+
+def _noise(data: StudyData) -> str:
+    """Share of the variance between runs of one seed that seeds, not settings, explain."""
+    groups = [
+        finished_scores(data.phase_runs(c, phase))
+        for c in data.configurations
+        for phase in (SEARCH, SELECT, CONFIRM)
+    ]
+    within = pooled_variance(groups)
+    firsts = [c.scores[0] for c in data.configurations if c.scores]
+    total = sample_variance(firsts)
+    if within is None:
+        return "unknown: no configuration has two finished runs in one phase yet"
+    if not total or len(firsts) < 3:
+        return "unknown: fewer than three configurations have a score"
+    share = min(1.0, within[0] / total)
+    return (
+        f"{numbers.percent(share)} of the variance between single runs comes from the seed (spread of equal "
+        f"settings ± {numbers.short(within[0] ** 0.5, 2)}, {within[1]} degrees of freedom)"
+    )
+
+
+def _versions(data: StudyData) -> str:
+    for state in data.view.history.runs:
+        record = load_record(RunFolder(state.folder).record)
+        if record is not None and record.versions:
+            return ", ".join(f"{name} {version}" for name, version in record.versions.items())
+    return ""

@@ -1,0 +1,252 @@
+"""1 VERDICT: what to use, by how much it is better, and how sure that is."""
+
+import math
+
+from leverl.record.run_record import Outcome
+from leverl.report import numbers
+from leverl.report.blocks import Block, Cell, Code, Column, Note, Section, Table, setting_cell
+from leverl.report.page import Fact, Headline
+from leverl.report.statistics import mean
+from leverl.report.study_data import BASE_ID, StudyData
+from leverl.report.terminal import study_next
+from leverl.tune.model import LeverAxis, ParamValue
+
+_EDGE = 0.02  # of the range
+
+
+def headline(data: StudyData) -> Headline:
+    """The verdict with its figures."""
+    view = data.view
+    kicker = f"Study {view.name} · {view.strategy} over {_levers(data)} · target {view.target}"
+    return Headline(
+        kicker=kicker,
+        text=_sentence(data),
+        detail=_detail(data),
+        tone=_tone(data),
+        facts=tuple(_facts(data)),
+        next=study_next(view),
+    )
+
+
+def build(data: StudyData) -> Section:
+    """What the settings found are, against the base."""
+    winner = data.view.winner
+    title = "Settings found" if winner and winner.config_id != BASE_ID else "Settings compared"
+    blocks: list[Block] = [*_notes(data)]
+    if data.candidate is not None:
+        blocks.insert(0, _settings(data))
+    blocks += _copies(data)
+    return Section("settings", title, _settings_lead(data), tuple(blocks))
+
+
+def _sentence(data: StudyData) -> str:
+    winner = data.view.winner
+    if winner is not None:
+        return winner.verdict
+    leader = data.leader
+    if leader is None:
+        return "No run has a score so far."
+    score = numbers.seeds_text(leader.mean, leader.standard_error, len(leader.scores))
+    return f"So far {leader.id} leads with {score}; nothing is confirmed yet."
+
+
+def _tone(data: StudyData) -> str:
+    winner = data.view.winner
+    if winner is None:
+        return "open" if data.leader or data.view.phase != "done" else "bad"
+    if winner.config_id == BASE_ID:
+        return "even"
+    return "win" if winner.comparison and winner.comparison.gain else "open"
+
+
+def _detail(data: StudyData) -> str:
+    comparison = data.comparison
+    if data.view.winner is None:
+        return (
+            f"The study is not over ({_phase(data)}). A score from few seeds flatters whoever leads: wait "
+            f"for the confirmation on fresh seeds.{_tie(data)}"
+        )
+    if comparison is None:
+        return "There was no confirmation against the base on fresh seeds."
+    seeds = ", ".join(map(str, comparison.seeds))
+    compared = data.candidate.id if data.candidate else data.view.winner.config_id
+    text = (
+        f"{compared} against the base, paired on {numbers.plural(len(comparison.seeds), 'fresh seed')} "
+        f"({seeds}) that took no part in the search"
+    )
+    if comparison.interval is None:
+        return f"{text}. One pair gives no interval: this is a hint, not a proof."
+    if comparison.gain:
+        return f"{text}: the 95 % confidence interval of the difference lies above 0."
+    if comparison.interval[0] > 0:
+        return f"{text}: the difference is clear, but a run of {compared} failed, so it cannot be relied on."
+    return f"{text}: the 95 % confidence interval of the difference does not lie above 0."
+
+
+def _tie(data: StudyData) -> str:
+    if data.leader is None or data.ranked[0] is data.leader:
+        return ""
+    return " Of configurations within one standard error of the best, the one with the lowest KL leads."
+
+
+def _facts(data: StudyData) -> list[Fact]:
+    comparison = data.comparison
+    found: list[Fact] = []
+    if comparison is not None and data.candidate is not None:
+        found += [
+            Fact(
+                f"{data.candidate.id}, mean of {numbers.plural(len(comparison.winner), 'seed')}",
+                _mean(comparison.winner),
+            ),
+            Fact("Base, same seeds", _mean(comparison.base)),
+            Fact("Difference", numbers.signed(comparison.difference)),
+        ]
+        if comparison.interval:
+            found.append(Fact("95 % CI of the difference", numbers.interval(*comparison.interval)))
+    elif data.leader is not None:
+        found.append(
+            Fact(
+                f"{data.leader.id}, {numbers.plural(len(data.leader.scores), 'seed')}", data.leader.score_text
+            )
+        )
+        if data.base is not None and data.base is not data.leader and data.base.scores:
+            count = numbers.plural(len(data.base.scores), "seed")
+            found.append(Fact(f"Base, {count}", data.base.score_text))
+    found.append(Fact("Runs", _runs(data), "started of planned"))
+    found.append(Fact("Time", _time(data), "wall time over all sittings"))
+    if data.saved_share:
+        found.append(
+            Fact("Saved by stopping", numbers.percent(data.saved_share), "share of the steps of ended runs")
+        )
+    if (subject := data.candidate) is not None and subject.kl is not None:
+        found.append(
+            Fact(f"KL of {subject.id} to the reference", numbers.short(subject.kl, 2), "nats per token")
+        )
+    return found
+
+
+def _mean(values: tuple[float, ...]) -> str:
+    center = mean(values)
+    return numbers.UNKNOWN if center is None else numbers.short(center)
+
+
+def _runs(data: StudyData) -> str:
+    started, planned = len(data.view.history.runs), sum(data.view.planned.values())
+    return f"{started}" if started >= planned else f"{started} of {planned}"
+
+
+def _time(data: StudyData) -> str:
+    spent, budget = data.view.seconds, data.view.budget_seconds
+    return (
+        numbers.duration(spent)
+        if budget is None
+        else f"{numbers.duration(spent)} of {numbers.duration(budget)}"
+    )
+
+
+def _levers(data: StudyData) -> str:
+    names = [axis.name for axis in data.view.axes]
+    return ", ".join(names) if len(names) <= 4 else f"{len(names)} levers"
+
+
+def _phase(data: StudyData) -> str:
+    return "interrupted" if data.view.phase == "done" else f"phase: {data.view.phase}"
+
+
+def _settings_lead(data: StudyData) -> str:
+    if data.candidate is None:
+        return "No configuration beside the base has a score yet."
+    winner = data.view.winner
+    if winner is None:
+        return f"{data.candidate.id} is ahead for now."
+    if winner.config_id == BASE_ID:
+        return f"{data.candidate.id} came closest. It was not shown to be better, so the base stays."
+    proven = data.comparison is not None and data.comparison.gain
+    text = f"What {data.candidate.id} changes against the base; all else is as in the target."
+    return text if proven else f"{text} That it is better has not been shown."
+
+
+def _settings(data: StudyData) -> Table:
+    candidate = data.candidate
+    columns = (
+        Column("lever"),
+        Column("base", numeric=True),
+        Column(candidate.id if candidate else "", numeric=True),
+        Column("searched"),
+        Column("what it does", wide=True),
+    )
+    rows = tuple(
+        (
+            Cell(axis.name, axis.name),
+            setting_cell(axis.base),
+            setting_cell(data.value_of(candidate, axis) if candidate else None),
+            Cell(_range(axis)),
+            Cell(_lever_text(axis.name)),
+        )
+        for axis in data.view.axes
+    )
+    return Table("settings-table", columns, rows)
+
+
+def _range(axis: LeverAxis) -> str:
+    if axis.low is None or axis.high is None:
+        return ", ".join(numbers.exact(value) for value in axis.values)
+    scale = " (log)" if axis.scale == "log" else ""
+    return f"{numbers.exact(axis.low)} … {numbers.exact(axis.high)}{scale}"
+
+
+def _lever_text(name: str) -> str:
+    from leverl.vocabulary import catalog
+
+    return catalog.by_name(name).text if catalog.is_lever(name) else ""
+
+
+def _notes(data: StudyData) -> list[Note]:
+    notes = [Note(text, "warn") for text in _edges(data)]
+    runs = data.view.history.runs
+    failed = [
+        s for s in runs if s.outcome is not None and not s.scored and s.outcome is not Outcome.INTERRUPTED
+    ]
+    if failed:
+        share = numbers.percent(len(failed) / len(runs))
+        words = f"{numbers.plural(len(failed), 'run')} of {len(runs)} ({share}) ended without a score"
+        notes.append(Note(f"{words}; they are shown as failures, never as a score of 0."))
+    return notes
+
+
+def _edges(data: StudyData) -> list[str]:
+    """Levers whose best value lies at the edge of what was searched: a better one may lie beyond."""
+    winner = data.view.winner
+    if winner is None or winner.config_id == BASE_ID or data.candidate is None:
+        return []
+    found = []
+    for axis in data.view.axes:
+        side = _edge(axis, data.value_of(data.candidate, axis))
+        if side:
+            value = numbers.setting(data.value_of(data.candidate, axis))
+            found.append(
+                f"{axis.name} = {value} lies at the {side} edge of its range ({_range(axis)}): a wider range "
+                "may hold something better."
+            )
+    return found
+
+
+def _edge(axis: LeverAxis, value: ParamValue | None) -> str:
+    if axis.low is None or axis.high is None or isinstance(value, str | bool) or value is None:
+        return ""
+    if axis.high <= axis.low:
+        return ""
+    low, high, at = axis.low, axis.high, float(value)
+    if axis.scale == "log":
+        if low <= 0 or at <= 0:
+            return ""
+        low, high, at = math.log(low), math.log(high), math.log(at)
+    share = (at - low) / (high - low)
+    return "lower" if share <= _EDGE else "upper" if share >= 1 - _EDGE else ""
+
+
+def _copies(data: StudyData) -> list[Block]:
+    winner = data.view.winner
+    if winner is None or not winner.best_yaml.is_file():
+        return []
+    return [Code("best.yaml", winner.best_yaml.read_text(encoding="utf-8"), folded=True)]

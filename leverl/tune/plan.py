@@ -1,0 +1,81 @@
+"""A study made ready: base configuration, space and strategy, built from the study file alone."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from leverl.backends.leverl import create
+from leverl.backends.protocol import Backend
+from leverl.errors import ConfigError
+from leverl.tune import space as spaces
+from leverl.tune import strategy as strategies
+from leverl.tune.model import History
+from leverl.tune.progress import Measure
+from leverl.tune.space import Space
+from leverl.tune.strategy import Strategy
+from leverl.tune.study import Study
+from leverl.vocabulary.metrics import metric
+
+DEFAULT_PARALLEL: Final = 2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything the tuner needs to know before it starts."""
+
+    study: Study
+    folder: Path
+    backend: Backend
+    space: Space
+    strategy: Strategy
+    measure: Measure
+    steps: int
+
+    @property
+    def budget_seconds(self) -> float | None:
+        hours = self.study.budget.hours
+        return None if hours is None else hours * 3600
+
+    def settings(self, seed: int) -> Mapping[str, Any]:
+        """What the tuner sets in each run: the seed, and one checkpoint, at the end, for disks fill up."""
+        return {"seed": seed, "train.save_every": 0, "train.keep": 1}
+
+
+def prepare(study: Study, folder: Path, backend: Backend | None = None) -> Plan:
+    """Check the study against its base configuration; nothing is started or written.
+
+    Raises:
+        ConfigError: base, space, constraints or strategy do not work out.
+    """
+    backend = backend or create(study.target.leverl, study.target.set)
+    space = spaces.build(study.space, study.constraints, backend.base, backend.resolve)
+    steps = backend.base.train.steps
+    strategy = strategies.build(study, space, steps)
+    measure = Measure(backend.reader, metric(study.objective.name).name, backend.base.evaluation.last_k)
+    return Plan(study, folder, backend, space, strategy, measure, steps)
+
+
+def check_space_can_run(plan: Plan) -> None:
+    """Propose one configuration, so that a space without any ends here and not after the first run.
+
+    Raises:
+        ConfigError: nothing but the base can run.
+    """
+    if not plan.strategy.sampler.suggest(plan.space, History((), plan.study.maximize), 1):
+        raise ConfigError("the space holds nothing but the base configuration: there is nothing to search.")
+
+
+def places(study: Study, asked: int | None) -> int:
+    """How many runs go side by side.
+
+    Raises:
+        ConfigError: less than one.
+    """
+    parallel = asked if asked is not None else study.parallel
+    if parallel is None:
+        return max(1, min(DEFAULT_PARALLEL, os.cpu_count() or 1))
+    if parallel < 1:
+        raise ConfigError(f"parallel = {parallel} must be at least 1.")
+    return parallel

@@ -1,0 +1,97 @@
+"""What a run's folder says of the run: score, curve, KL, cost."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from leverl.plugins import load
+from leverl.record.layout import RunFolder
+from leverl.record.run_record import Outcome, Score
+from leverl.record.series import RunSeries, Series, mean_of_last, score_of, steps_to_share_of_gain
+from leverl.tune.model import Cost, RunState
+from leverl.tune.storage import Entry
+
+Stamp = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a study reads from its runs: with which reader, and which metric is the objective."""
+
+    reader: str
+    objective: str
+    last_k: int
+
+
+def read_state(entry: Entry, measure: Measure) -> RunState:
+    """The run so far. Only a run that finished, or was stopped on purpose, has a score."""
+    state = RunState(entry.run, entry.folder, entry.outcome, message=entry.message)
+    series = read_series(entry.folder, measure.reader)
+    if series is None:
+        return state
+    evaluations = series.get(measure.objective)
+    over = entry.outcome in (Outcome.FINISHED, Outcome.STOPPED)
+    return RunState(
+        run=entry.run,
+        folder=entry.folder,
+        outcome=entry.outcome,
+        score=_score(series, measure) if over else None,
+        evaluations=evaluations,
+        kl=_finite(mean_of_last(series.get("kl_divergence"))),
+        length=_finite(mean_of_last(series.get("response_length/mean"))),
+        steps_to_90=steps_to_share_of_gain(evaluations),
+        cost=_cost(series),
+        message=entry.message,
+    )
+
+
+def read_series(folder: Path, reader: str) -> RunSeries | None:
+    """The run in `folder`; None where none has begun. Read again only when its files have changed."""
+    paths = RunFolder(folder)
+    if not paths.exists():
+        return None
+    return _read(folder, reader, (*_stamp(paths.metrics), *_stamp(paths.record)))
+
+
+@lru_cache(maxsize=512)
+def _read(folder: Path, reader: str, stamp: Stamp) -> RunSeries:  # noqa: ARG001 - the stamp is the cache's key
+    found: RunSeries = load("leverl.record.readers", reader, "reader").read(folder)
+    return found
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
+def _score(series: RunSeries, measure: Measure) -> Score | None:
+    if measure.objective == "eval/score" and series.record is not None and series.record.score is not None:
+        return series.record.score
+    errors = series.get(f"{measure.objective}_se")
+    return score_of(series.get(measure.objective), errors, measure.last_k)
+
+
+def _cost(series: RunSeries) -> Cost:
+    record = series.record
+    lengths = series.get("response_length/mean")
+    steps = max(record.step if record else 0, lengths.steps[-1] if lengths.steps else 0)
+    responses = _last(series.get("train/responses"))
+    tokens = _last(series.get("train/tokens"))
+    seconds = record.seconds if record else 0.0
+    return Cost(steps, responses, tokens, seconds or _sum(series.get("timing_s/step")))
+
+
+def _last(series: Series) -> int:
+    return round(series.values[-1]) if series.values and math.isfinite(series.values[-1]) else 0
+
+
+def _sum(series: Series) -> float:
+    return math.fsum(value for value in series.values if math.isfinite(value))
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

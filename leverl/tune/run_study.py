@@ -1,0 +1,154 @@
+"""Run a study from its file to its winner."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from leverl.backends.protocol import Backend
+from leverl.config import loader
+from leverl.errors import ConfigError
+from leverl.executors.local import LocalExecutor, read_handle, stop_process
+from leverl.executors.protocol import Executor
+from leverl.record.layout import write_atomically
+from leverl.record.naming import taken
+from leverl.record.run_record import Outcome
+from leverl.tune.disk import LEAST_FREE, check_space, prune
+from leverl.tune.interruption import StudyInterrupted
+from leverl.tune.lock import locked
+from leverl.tune.model import StudyObserver, Winner
+from leverl.tune.outputs import STUDY_FILE, WINNER, write_clock, write_winner
+from leverl.tune.plan import Plan, check_space_can_run, places, prepare
+from leverl.tune.ranking import FAILURES
+from leverl.tune.scheduler import Scheduler, Unwatched
+from leverl.tune.storage import TRIALS, Store, refuse_network
+from leverl.tune.strategy import DONE
+from leverl.tune.study import Study, dump_study, load_study
+from leverl.tune.verdict import conclude
+from leverl.tune.view import load_stored
+
+
+def run_study(
+    study: str | Path | Mapping[str, Any],
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    *,
+    name: str | None = None,
+    out: str | Path = "studies",
+    resume: bool = False,
+    clean: bool = False,
+    parallel: int | None = None,
+    retry_failed: bool = False,
+    observer: StudyObserver | None = None,
+    backend: Backend | None = None,
+    executor: Executor | None = None,
+    poll_seconds: float = 0.2,
+    refresh_seconds: float = 1.0,
+    least_free: int = LEAST_FREE,
+) -> Winner:
+    """Search the levers of a study within its budget and confirm the winner on fresh seeds.
+
+    Args:
+        study: a packaged study, a study file or a mapping; with `resume`, the study's folder.
+        overrides: parts of the study (`budget.trials=20`) or settings of its base (`steps=100`). A resumed
+            study takes only `budget.…` and `parallel`.
+        name, out: the study's folder is `out/name`; the name defaults to the study's.
+        retry_failed: with `resume`, run those runs again that failed or were lost.
+        backend, executor: who trains and who starts processes; by default leverl's engine, on this machine.
+        least_free: bytes that must be free on the disk before the study starts.
+
+    Raises:
+        ConfigError: wrong study, an existing name, or another tuner at work; nothing was started.
+        EnvironmentProblem: the folder is on a network file system or a full disk.
+        TrainingFailed: no run has a score.
+        StudyInterrupted: a signal came; the study can be resumed.
+    """
+    if resume:
+        folder = Path(str(study))
+        spec = _changed(load_stored(folder), overrides)
+    else:
+        if retry_failed:
+            raise ConfigError("only a resumed study has failed runs to retry: add --resume.")
+        spec = load_study(study, overrides, name)
+        folder = Path(out) / spec.name
+    plan = prepare(spec, folder, backend)
+    side_by_side = places(spec, parallel)
+    refuse_network(_existing(folder))
+    check_space(folder, least_free)
+    if not resume:
+        check_space_can_run(plan)
+        _make_room(folder, clean)
+    with locked(folder):
+        write_atomically(folder / STUDY_FILE, dump_study(spec))
+        (folder / WINNER).unlink(missing_ok=True)
+        with Store(folder, spec.name, maximize=spec.maximize) as store:
+            hands = executor or LocalExecutor()
+            try:
+                scheduler = Scheduler(
+                    plan,
+                    store,
+                    hands,
+                    observer or Unwatched(),
+                    parallel=side_by_side,
+                    poll_seconds=poll_seconds,
+                    refresh_seconds=refresh_seconds,
+                )
+                return _conduct(plan, store, scheduler, observer or Unwatched(), retry_failed)
+            finally:
+                hands.close()
+
+
+def _conduct(
+    plan: Plan, store: Store, scheduler: Scheduler, observer: StudyObserver, retry_failed: bool
+) -> Winner:
+    for entry in store.entries if retry_failed else ():
+        if entry.outcome in (*FAILURES, Outcome.LOST):
+            scheduler.retry(entry)
+    try:
+        finished = scheduler.run()
+    except StudyInterrupted:
+        observer.ended(scheduler.view())
+        raise
+    history = scheduler.history
+    winner = write_winner(plan, history, conclude(history, finished=finished))
+    prune(history, plan.study.top_k, winner.config_id)
+    write_clock(plan.folder, scheduler.seconds, DONE)
+    observer.ended(replace(scheduler.view(), winner=winner, phase=DONE))
+    return winner
+
+
+def _changed(study: Study, overrides: Sequence[str] | Mapping[str, Any]) -> Study:
+    """A resumed study may get more budget; anything else would make its runs incomparable."""
+    changes = overrides if isinstance(overrides, Mapping) else loader.parse_overrides(overrides)
+    for word in changes:
+        if word not in ("parallel", "budget.trials", "budget.hours"):
+            raise ConfigError(
+                f"'{word}' cannot change in a study that has begun: its runs would not be comparable. With "
+                "--resume only budget.trials, budget.hours and parallel can. For other changes start a new "
+                "study (--name)."
+            )
+    return load_study(study.model_dump(mode="json"), changes) if changes else study
+
+
+def _existing(folder: Path) -> Path:
+    while not folder.exists():
+        folder = folder.parent
+    return folder
+
+
+def _make_room(folder: Path, clean: bool) -> None:
+    """See that `folder` is free; with `clean`, stop what runs in it and delete it."""
+    if not folder.exists():
+        return
+    if not clean:
+        raise ConfigError(taken(folder, "tune"))
+    if not (folder / STUDY_FILE).is_file() and any(folder.iterdir()):
+        raise ConfigError(
+            f"{folder} is no study (no {STUDY_FILE}), so --clean does not delete it. Choose --name."
+        )
+    with locked(folder):
+        for run in sorted((folder / TRIALS).glob("*")):
+            handle = read_handle(run.name, run)
+            if handle is not None:
+                stop_process(handle, kill=True)
+    shutil.rmtree(folder)

@@ -1,0 +1,315 @@
+"""Carries out what the strategy decides: starts runs, watches them, writes down how they end."""
+
+import secrets
+import signal
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+import psutil
+
+from leverl.backends.protocol import Job
+from leverl.errors import TrainingFailed
+from leverl.executors.protocol import Executor, Handle
+from leverl.record.layout import RunFolder
+from leverl.record.process import Exit
+from leverl.record.run_record import Outcome, load_record
+from leverl.tune.disk import has_checkpoint, prune
+from leverl.tune.interruption import StopSignals, StudyInterrupted
+from leverl.tune.model import History, Run, RunState, StudyObserver, StudyView
+from leverl.tune.outputs import read_clock, write_clock
+from leverl.tune.plan import Plan
+from leverl.tune.progress import read_state
+from leverl.tune.reconcile import Found, look_at
+from leverl.tune.storage import Entry, Store
+from leverl.tune.strategy import DONE
+from leverl.tune.view import build_view
+
+ATTEMPTS: Final = 2
+"""Processes that a run gets when they vanish through no fault of its configuration."""
+
+GRACE_SECONDS: Final = 120.0
+"""How long a stopped run may take for its checkpoint before it is killed."""
+
+_HOPELESS: Final = 4  # runs that crashed, with none that did not, before a study gives up
+
+
+class Scheduler:
+    """One sitting of a study: from start or resume to its end, or to a signal."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: Store,
+        executor: Executor,
+        observer: StudyObserver,
+        *,
+        parallel: int,
+        poll_seconds: float = 0.2,
+        refresh_seconds: float = 1.0,
+    ) -> None:
+        self._plan = plan
+        self._store = store
+        self._executor = executor
+        self._observer = observer
+        self._parallel = parallel
+        self._poll_seconds = poll_seconds
+        self._refresh_seconds = refresh_seconds
+        self._handles: dict[str, Handle] = {}
+        self._waiting: dict[
+            str, bool
+        ] = {}  # runs that need a process again → whether it counts as an attempt
+        self._stopped: dict[str, str] = {}  # runs told to stop → reason
+        self._over: dict[str, RunState] = {}
+        self._announced: set[str] = set()
+        self._before, self._phase = read_clock(plan.folder)
+        self._begun = monotonic()
+        self._refreshed = -refresh_seconds
+        self._signals = StopSignals()
+
+    @property
+    def history(self) -> History:
+        """All runs; those that are not over with their curve so far."""
+        states = [
+            self._over.get(entry.run.id) or read_state(entry, self._plan.measure)
+            for entry in self._store.entries
+        ]
+        return History(tuple(states), self._plan.study.maximize)
+
+    @property
+    def seconds(self) -> float:
+        """Wall time over all sittings."""
+        return self._before + monotonic() - self._begun
+
+    def view(self) -> StudyView:
+        """The study now."""
+        return build_view(self._plan, self.history, phase=self._phase, seconds=self.seconds)
+
+    def run(self) -> bool:
+        """Work until nothing is left to do; False when the budget of hours ended the study early.
+
+        Raises:
+            StudyInterrupted: SIGINT or SIGTERM came; the runs have been stopped and can be resumed.
+            TrainingFailed: the first runs all crashed.
+        """
+        with self._signals:
+            self._reconcile()
+            changed = True
+            while True:
+                changed |= self._collect()
+                if self._signals.count:
+                    self._stop_everything()
+                    self._refresh(now=True)
+                    raise StudyInterrupted(self._plan.folder, self._signals.number)
+                if changed:
+                    self._give_up_if_hopeless()
+                    ended = self._decide()
+                    if ended is not None:
+                        self._refresh(now=True)
+                        return ended
+                self._refresh(now=changed)
+                changed = False
+                self._executor.wait(self._handles.values(), self._poll_seconds)
+
+    def retry(self, entry: Entry) -> None:
+        """Have a run that is over run again, from the beginning."""
+        self._store.add(entry.run, self._plan.space, secrets.token_hex(16))
+
+    def _reconcile(self) -> None:
+        """Join the database with what the run folders say, and adopt the processes that still live."""
+        for entry in self._store.entries:
+            run_id = entry.run.id
+            if entry.outcome is not None:
+                self._over[run_id] = read_state(entry, self._plan.measure)
+                continue
+            handle = self._executor.adopt(run_id, entry.folder, entry.token)
+            if handle is not None:
+                self._handles[run_id] = handle
+                self._observer.event(f"{run_id} is still running (process {handle.pid}): adopted")
+                continue
+            found = look_at(entry)
+            if found is Found.OVER or found is Found.LOST:
+                self._settle(entry, Exit())
+            else:
+                self._waiting[run_id] = False
+
+    def _decide(self) -> bool | None:
+        """Start what is due; True or False when the study is over, in full or early."""
+        self._restart_waiting()
+        free = self._parallel - len(self._handles)
+        if free <= 0:
+            return None
+        budget = self._plan.budget_seconds
+        step = self._plan.strategy.next(
+            self.history,
+            free,
+            parallel=self._parallel,
+            seconds_left=None if budget is None else budget - self.seconds,
+        )
+        self._announce(step.finished)
+        self._phase = step.phase
+        for stop in step.stops:
+            self._stopped[stop.run_id] = stop.reason
+            self._executor.stop(self._handles[stop.run_id])
+        for start in step.starts:
+            self._start(start.run)
+        if step.phase == DONE and not self._handles and not self._waiting:
+            return not step.out_of_time
+        return None
+
+    def _announce(self, finished: tuple[tuple[str, str], ...]) -> None:
+        for phase, summary in finished:
+            if phase not in self._announced:
+                self._announced.add(phase)
+                self._observer.event(f"{phase}: {summary}")
+
+    def _start(self, run: Run) -> None:
+        entry = self._store.add(run, self._plan.space, secrets.token_hex(16))
+        self._launch(entry, resume=False)
+
+    def _restart_waiting(self) -> None:
+        entries = {entry.run.id: entry for entry in self._store.entries}
+        while self._waiting and len(self._handles) < self._parallel:
+            run_id, counts = next(iter(self._waiting.items()))
+            del self._waiting[run_id]
+            entry = entries[run_id]
+            resume = has_checkpoint(entry.folder) and look_at(entry) is not Found.NOT_STARTED
+            token = entry.token if resume else secrets.token_hex(16)
+            entry = self._store.again(run_id, token, entry.attempts + counts)
+            self._launch(entry, resume=resume)
+            self._observer.event(f"{run_id} {'goes on from its checkpoint' if resume else 'starts again'}")
+
+    def _launch(self, entry: Entry, *, resume: bool) -> None:
+        run, folder = entry.run, entry.folder.resolve()
+        if not resume:
+            _move_aside(folder)
+        config = self._plan.backend.resolve(run.params, self._plan.settings(run.seed)).config
+        launch = self._plan.folder.resolve() / "launch" / run.id
+        command = self._plan.backend.command(config, Job(run.id, folder, launch, entry.token, resume))
+        self._handles[run.id] = self._executor.start(command, run_id=run.id, folder=folder, token=entry.token)
+
+    def _collect(self) -> bool:
+        """Settle the runs whose process has ended."""
+        entries = {entry.run.id: entry for entry in self._store.entries}
+        ended = [(run_id, exit) for run_id, h in self._handles.items() if (exit := self._executor.poll(h))]
+        for run_id, exit in ended:
+            del self._handles[run_id]
+            self._settle(entries[run_id], exit)
+        return bool(ended)
+
+    def _settle(self, entry: Entry, exit: Exit) -> None:
+        """A process is gone: give the run another one, or write down how it ended."""
+        run_id = entry.run.id
+        outcome = self._plan.backend.outcome(entry.folder, exit)
+        if outcome is Outcome.INTERRUPTED and run_id in self._stopped:
+            outcome = Outcome.STOPPED
+        if outcome in (Outcome.LOST, Outcome.INTERRUPTED):
+            if self._signals.count or entry.attempts < ATTEMPTS:
+                self._waiting[run_id] = not self._signals.count
+                if not self._signals.count:
+                    self._observer.event(f"{run_id}: {_describe(exit)}: not its fault, one more attempt")
+                return
+            outcome = Outcome.OUT_OF_MEMORY if self._memory_was_short(exit) else Outcome.LOST
+        message = self._stopped.get(run_id) or _message(entry.folder, outcome, exit)
+        state = read_state(replace(entry, outcome=outcome, message=message), self._plan.measure)
+        self._store.finish(run_id, outcome, state.score.mean if state.score else None, message)
+        self._over[run_id] = state
+        prune(self.history, self._plan.study.top_k)
+        self._observer.event(_tell(state, self._plan.measure.objective))
+
+    def _memory_was_short(self, exit: Exit) -> bool:
+        """Whether a killed process held more than half of its share of the machine's memory."""
+        if exit.signal != signal.SIGKILL or exit.peak_memory is None:
+            return False
+        return exit.peak_memory > 0.5 * psutil.virtual_memory().total / self._parallel
+
+    def _give_up_if_hopeless(self) -> None:
+        over = list(self._over.values())
+        if len(over) >= max(_HOPELESS, 2 * self._parallel) and all(
+            s.outcome is Outcome.CRASHED for s in over
+        ):
+            first = over[0]
+            self._stop_everything()
+            raise TrainingFailed(
+                f"all of the first {len(over)} runs crashed, so the study was stopped. {first.run.id}: "
+                f"{first.message} (see {RunFolder(first.folder).log}). When it is mended: "
+                f"leverl tune --resume {self._plan.folder} --retry failed"
+            )
+
+    def _stop_everything(self) -> None:
+        """Stop all runs at a checkpoint; kill those that take too long, or at a second signal."""
+        seen, deadline = self._signals.count, monotonic() + GRACE_SECONDS
+        for handle in self._handles.values():
+            self._executor.stop(handle)
+        if self._handles:
+            self._observer.event(
+                f"stopping {len(self._handles)} runs at a checkpoint (Ctrl-C again kills them)"
+            )
+        self._signals.count = max(seen, 1)
+        while self._handles:
+            if self._signals.count > max(seen, 1) or monotonic() > deadline:
+                for handle in self._handles.values():
+                    self._executor.stop(handle, kill=True)
+            self._executor.wait(self._handles.values(), self._poll_seconds)
+            self._collect()
+
+    def _refresh(self, *, now: bool) -> None:
+        if now or monotonic() - self._refreshed >= self._refresh_seconds:
+            self._refreshed = monotonic()
+            write_clock(self._plan.folder, self.seconds, self._phase)
+            self._observer.refreshed(self.view())
+
+
+def _move_aside(folder: Path) -> None:
+    """Keep what an earlier attempt left, out of the way of the new one."""
+    if not RunFolder(folder).exists():
+        return
+    attic = folder.parent / ".earlier"
+    attic.mkdir(exist_ok=True)
+    number = 1
+    while (attic / f"{folder.name}-{number}").exists():
+        number += 1
+    folder.rename(attic / f"{folder.name}-{number}")
+
+
+def _describe(exit: Exit) -> str:
+    if exit.signal is not None:
+        return f"killed by {signal.Signals(exit.signal).name}"
+    return "its process vanished" if exit.code is None else f"ended with exit code {exit.code}"
+
+
+def _message(folder: Path, outcome: Outcome, exit: Exit) -> str:
+    """Why a run has no score; empty for one that finished."""
+    if outcome in (Outcome.FINISHED, Outcome.STOPPED):
+        return ""
+    record = load_record(RunFolder(folder).record)
+    if record is not None and record.message:
+        return record.message
+    return " ".join(part for part in (f"{_describe(exit)}.", _last_line(RunFolder(folder).log)) if part)
+
+
+def _last_line(log: Path) -> str:
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-50:]
+    except OSError:
+        return ""
+    return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
+
+
+def _tell(state: RunState, objective: str) -> str:
+    run, learnt = state.run, "; learnt from, never scored"
+    if state.score is not None:
+        return f"{run.id} {state.outcome}: {objective} {state.score.mean:.3g}"
+    if state.outcome is Outcome.FINISHED:
+        return f"! {run.id} finished without {objective}"
+    note = "" if state.outcome is Outcome.LOST else learnt
+    return f"! {run.id} {str(state.outcome).replace('_', ' ')}: {state.message}{note}"
+
+
+class Unwatched:
+    """Observer of a study that nobody watches."""
+
+    def refreshed(self, view: StudyView) -> None: ...
+    def event(self, text: str) -> None: ...
+    def ended(self, view: StudyView) -> None: ...

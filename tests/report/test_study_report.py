@@ -1,0 +1,209 @@
+"""The page and the summary of a study."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from leverl.record.run_record import Outcome
+from leverl.report.sections import search
+from leverl.report.study_data import StudyData
+from leverl.report.study_page import write_study_report
+from leverl.tune.model import CONFIRM, History, LeverAxis, StudyView
+
+MakeStudy = Callable[..., StudyView]
+LIBRARY = re.compile(r"<script>/\*\nMIT License.*?</script>", re.DOTALL)
+
+
+class Page(HTMLParser):
+    """Collects tags with their attributes, and text outside scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self._inside = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._inside = tag
+
+    def handle_data(self, data: str) -> None:
+        if self._inside not in ("script", "style"):
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def page_of(view: StudyView) -> Page:
+    return Page(write_study_report(view).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("ending", ["win", "no gain", "one seed", "open", "empty"])
+def test_every_kind_of_study_renders(make_study: MakeStudy, ending: str) -> None:
+    view = make_study(ending=ending, count=12)
+    page = page_of(view)
+    headings = [attributes.get("id") for attributes in page.all("section")]
+    assert headings[1:] == ["settings", "proof", "curves", "search", "runs", "trust"]
+    assert (view.folder / "summary.md").is_file()
+    expected = view.winner.verdict if view.winner else "So far" if ending == "open" else "No run has a score"
+    assert expected in page.text
+
+
+def test_fifty_four_runs_fit_the_budget_and_nothing_is_requested(make_study: MakeStudy) -> None:
+    view = make_study(count=54, metrics=True)
+    path = write_study_report(view)
+    text = path.read_text(encoding="utf-8")
+    assert path.stat().st_size <= 2_000_000
+    assert (view.folder / "summary.md").stat().st_size < 60_000
+    assert text.count("plotly.js (cartesian") == 1
+    page = Page(LIBRARY.sub("", text))
+    for _, attributes in page.tags:
+        for name in ("src", "href", "action", "srcset", "data"):
+            assert not re.match(r"\s*(https?:)?//", attributes.get(name) or "")
+    assert not re.search(r"url\(|@import|https?://", LIBRARY.sub("", text))
+    policies = [attributes.get("content") or "" for attributes in page.all("meta")]
+    assert any("default-src 'none'" in policy for policy in policies)
+
+
+def test_five_hundred_runs_stay_under_five_megabytes(make_study: MakeStudy) -> None:
+    view = make_study(count=500)
+    assert write_study_report(view).stat().st_size <= 5_000_000
+    assert (view.folder / "summary.md").stat().st_size < 60_000
+
+
+def test_failures_are_listed_without_a_score(make_study: MakeStudy) -> None:
+    view = make_study(count=30)
+    data = StudyData(view)
+    points = search._points(data, search._unit(data)[1])
+    failed = [point for point in points if point.state.outcome not in (Outcome.FINISHED, Outcome.STOPPED)]
+    assert len(failed) == 6
+    assert all(point.score is None for point in failed)
+    page = page_of(view)
+    for word in ("out of memory", "non-finite", "crashed", "timed out", "lost", "interrupted"):
+        assert word in page.text
+    rows = [row for row in data.configurations if row.id == "c008"]
+    assert rows[0].mean is None
+    assert rows[0].score_text == "–"
+
+
+def test_a_stopped_run_counts_in_no_mean(make_study: MakeStudy) -> None:
+    stopped = StudyData(make_study(count=12)).by_id["c005"]
+    assert stopped.scores == ()
+    assert stopped.score_text.endswith("at step 60)")
+
+
+def test_one_seed_shows_neither_error_nor_interval(make_study: MakeStudy) -> None:
+    view = make_study(count=12, ending="open")
+    data = StudyData(view)
+    assert data.leader is not None
+    assert data.leader.standard_error is None
+    assert "(1 seed)" in page_of(view).text
+    assert "±" not in data.leader.score_text
+
+
+def test_hostile_text_stays_text(make_study: MakeStudy) -> None:
+    view = make_study(count=16)
+    axes = (LeverAxis("</script><img src=x onerror=alert(1)>", "linear", 0, 1, (), 0.5), *view.axes)
+    text = write_study_report(replace(view, name="<b>&x", axes=axes)).read_text(encoding="utf-8")
+    assert text.count("<script>alert") == 0
+    assert "ZeroDivisionError in &lt;/script&gt;&lt;script&gt;alert" in text
+    page = Page(text)
+    assert not page.all("img")
+    assert not page.all("b")
+    assert len(page.all("script")) == text.count("<script")
+    assert text.count("plotly.js (cartesian") == 1  # the marker of the library cannot be forged
+
+
+def test_absent_levers_have_a_tick_of_their_own(make_study: MakeStudy) -> None:
+    data = StudyData(make_study(count=12))
+    without = data.by_id["c006"]  # kl_coef 0, so kl_estimator does not apply
+    assert without.values[3] is None
+    from leverl.report.sections import parallel
+
+    upright = parallel._upright(data.view.axes[3], 3, data)
+    assert upright.place(None) < 0
+    rate = parallel._upright(data.view.axes[0], 0, data)
+    assert rate.log
+    assert rate.place(1e-4) == pytest.approx(0.5, abs=0.02)
+    coefficient = parallel._upright(data.view.axes[1], 1, data)
+    assert rate.place(1e-6) == pytest.approx(0)
+    assert coefficient.place(None) < coefficient.place(0) < 0
+
+
+def test_charts_say_their_finding_and_carry_their_data(make_study: MakeStudy) -> None:
+    page = page_of(make_study(count=12, metrics=True))
+    figures = page.all("figure")
+    assert len(figures) == 4
+    assert all(figure["role"] == "img" and len(figure["aria-label"] or "") > 60 for figure in figures)
+    assert len(page.all("svg")) == 2  # proof and curves are readable without scripts
+    for name in ("proof-data", "curves-data", "search-data", "configurations", "every-run"):
+        assert name in [table.get("id") for table in page.all("table")]
+
+
+def test_seeds_of_phases_are_shown_disjoint_or_the_overlap_is_told(make_study: MakeStudy) -> None:
+    view = make_study(count=12)
+    assert "No seed was used in two phases" in page_of(view).text
+    first = view.history.runs[0]
+    again = replace(first, run=replace(first.run, phase=CONFIRM))
+    mixed = replace(view, history=History((*view.history.runs, again)))
+    assert "Seed 1 was used both in search and in confirm" in page_of(mixed).text
+
+
+def test_no_gain_names_the_candidate_and_keeps_the_base(make_study: MakeStudy) -> None:
+    view = make_study(count=12, ending="no gain")
+    page = page_of(view)
+    assert "headline even" in [attributes.get("class") for attributes in page.all("section")]
+    assert "candidate" in page.text
+    assert "leverl train grpo task=sort steps=200" in page.text
+
+
+def test_a_lever_at_the_edge_of_its_range_is_pointed_out(make_study: MakeStudy) -> None:
+    view = make_study(count=12)
+    assert view.winner is not None
+    best = view.winner.params["actor_learning_rate"]
+    assert isinstance(best, float)
+    axes = (replace(view.axes[0], high=best), *view.axes[1:])
+    assert "upper edge of its range" in page_of(replace(view, axes=axes)).text
+
+
+def test_lower_is_better_turns_the_ranking_and_the_differences(make_study: MakeStudy) -> None:
+    view = make_study(count=12)
+    turned = replace(view, history=replace(view.history, maximize=False))
+    data = StudyData(turned)
+    means = [c.mean or 0.0 for c in data.ranked]
+    assert means == sorted(means)
+    assert "base − " in write_study_report(turned).read_text(encoding="utf-8")
+
+
+def test_summary_is_markdown_that_hostile_text_cannot_break(make_study: MakeStudy) -> None:
+    view = make_study(count=16)
+    write_study_report(view)
+    text = (view.folder / "summary.md").read_text(encoding="utf-8")
+    table = [line for line in text.splitlines() if line.startswith("| c0")]
+    counts = {len(re.findall(r"(?<!\\)\|", line)) for line in table}
+    assert len(counts) == 1
+    assert "<script" not in text
+    assert text.startswith("# lr-kl\n\n**Use c0")
+
+
+def test_the_page_repeats_no_secret(make_study: MakeStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WANDB_API_KEY", "s3cr3t<&value/1")
+    view = make_study(count=4, ending="open")
+    last = replace(view.history.runs[-1], outcome=Outcome.CRASHED, message="401 for key s3cr3t<&value/1")
+    path = write_study_report(replace(view, history=History((*view.history.runs[:-1], last))))
+    for text in (
+        path.read_text(encoding="utf-8"),
+        Path(view.folder / "summary.md").read_text(encoding="utf-8"),
+    ):
+        assert "401 for key" in text
+        assert "s3cr3t" not in text

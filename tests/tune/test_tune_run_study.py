@@ -1,0 +1,361 @@
+"""Whole studies with a trainer that takes milliseconds."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from leverl.config import loader
+from leverl.errors import ConfigError, EnvironmentProblem, TrainingFailed
+from leverl.executors.local import LocalExecutor
+from leverl.record.layout import RunFolder
+from leverl.record.process import Command
+from leverl.record.run_record import Outcome, load_record
+from leverl.tune import disk, storage
+from leverl.tune.ledger import ledger, total
+from leverl.tune.lock import locked
+from leverl.tune.model import CONFIRM, SEARCH, SELECT, StudyView
+from leverl.tune.storage import Store
+from leverl.tune.view import read_study
+
+
+def starts(log: Path) -> Counter[str]:
+    return Counter(log.read_text().splitlines()) if log.exists() else Counter()
+
+
+def trials(folder: Path) -> list[Any]:
+    """What Optuna itself finds in the database."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    base = optuna.storages.RDBStorage(f"sqlite:///{folder}/study.db")
+    found = optuna.load_study(study_name="s", storage=base).get_trials()
+    base.remove_session()
+    base.engine.dispose()
+    optuna.logging.set_verbosity(before)
+    return found
+
+
+def check_whole(folder: Path, runs: int) -> StudyView:
+    """Nothing lost, nothing doubled: database, folders and view agree."""
+    view = read_study(folder)
+    ids = [state.run.id for state in view.history.runs]
+    assert len(ids) == len(set(ids)) == runs
+    assert all(state.outcome is not None for state in view.history.runs)
+    assert sorted(ids) == sorted(path.name for path in (folder / "trials").iterdir() if path.name[0] != ".")
+    assert sorted(trial.user_attrs["run_id"] for trial in trials(folder)) == sorted(ids)
+    return view
+
+
+def test_a_study_from_base_to_winner(tmp_path: Path, tools: ModuleType) -> None:
+    recorder, log = tools.Recorder(), tmp_path / "log"
+    winner = tools.tune(tmp_path, tools.study(seed=1), {"log": str(log)}, observer=recorder)
+    view = check_whole(tmp_path / "s", 10)
+    assert view.winner == winner
+    assert recorder.last == view or recorder.last.winner == winner
+    runs = view.history.runs
+    assert (runs[0].run.config_id, dict(runs[0].run.params)) == ("c000", {})
+    assert Counter(state.run.phase for state in runs) == {SEARCH: 4, SELECT: 2, CONFIRM: 4} == view.planned
+    seeds = {phase: {s.run.seed for s in runs if s.run.phase == phase} for phase in (SEARCH, SELECT, CONFIRM)}
+    assert seeds == {SEARCH: {11000}, SELECT: {12000}, CONFIRM: {13000, 13001}}
+    assert all(count == 1 for count in starts(log).values())
+    assert all(len(v.history.runs) - sum(s.outcome is not None for s in v.history.runs) <= 2 for v in recorder.views)
+
+
+def test_best_yaml_trains_what_won(tmp_path: Path, tools: ModuleType) -> None:
+    winner = tools.tune(tmp_path, tools.study(), {"noise": 0.0})
+    assert winner.comparison is not None
+    assert winner.comparison.gain
+    text = winner.best_yaml.read_text()
+    assert text.startswith(f"# Configuration {winner.config_id} of study s.\n# eval/score ")
+    assert "2 seeds." in text
+    config = loader.load(winner.best_yaml).config
+    assert config.actor.learning_rate == winner.params["actor_learning_rate"]
+    assert config.algorithm.ppo_epochs == winner.params["ppo_epochs"]
+    assert (config.train.steps, config.train.save_every) == (4, 50)  # the tuner's own settings stay out
+
+
+def test_no_gain_is_a_valid_ending(tmp_path: Path, tools: ModuleType) -> None:
+    winner = tools.tune(tmp_path, tools.study(), {"flat": True})
+    assert (winner.config_id, dict(winner.params)) == ("c000", {})
+    assert winner.verdict.startswith("No gain shown over the base")
+    config = loader.load(winner.best_yaml).config
+    assert config.actor.learning_rate == 1e-3
+
+
+def test_checkpoints_are_given_back(tmp_path: Path, tools: ModuleType) -> None:
+    winner = tools.tune(tmp_path, tools.study(), {"noise": 0.0})
+    kept = {path.parent.name for path in (tmp_path / "s" / "trials").glob("*/checkpoints")}
+    number = winner.config_id[1:]
+    assert kept == {f"{number}-s3000", f"{number}-s3001"}
+
+
+def test_the_ledger_adds_up(tmp_path: Path, tools: ModuleType) -> None:
+    tools.tune(tmp_path, tools.study(), {"oom_above": 1e-2})
+    history = read_study(tmp_path / "s").history
+    entries = ledger(history)
+    assert sum(entry.runs for entry in entries) == len(history.runs)
+    assert total(history).responses == 1024 * len(history.runs)
+    assert sum(entry.cost.tokens for entry in entries) == total(history).tokens
+    assert {entry.phase for entry in entries} == {SEARCH, SELECT, CONFIRM}
+
+
+def test_failures_are_facts_and_never_scores(tmp_path: Path, tools: ModuleType) -> None:
+    recorder = tools.Recorder()
+    fake = {"oom_above": 2e-2, "nan_above": 5e-3}
+    tools.tune(tmp_path, tools.study(seed=2, budget={"trials": 12}), fake, observer=recorder)
+    view = check_whole(tmp_path / "s", 12)
+    failed = [state for state in view.history.runs if state.outcome is not Outcome.FINISHED]
+    assert {state.outcome for state in failed} == {Outcome.OUT_OF_MEMORY, Outcome.NON_FINITE}
+    assert all(state.score is None and state.message.startswith("fake ") for state in failed)
+    by_id = {trial.user_attrs["run_id"]: trial for trial in trials(tmp_path / "s")}
+    for state in failed:
+        assert by_id[state.run.id].value is None
+        assert by_id[state.run.id].user_attrs["outcome"] == state.outcome
+    assert sum(text.startswith("! ") for text in recorder.events) == len(failed)
+
+
+def test_a_study_where_everything_crashes_gives_up(tmp_path: Path, tools: ModuleType) -> None:
+    with pytest.raises(TrainingFailed, match="all of the first 4 runs crashed.*the reward function is broken"):
+        tools.tune(tmp_path, tools.study(), {"crash_all": True})
+    log = tmp_path / "log"
+    winner = tools.tune(tmp_path, tmp_path / "s", {"log": str(log)}, resume=True, retry_failed=True)
+    assert winner.comparison is not None
+    view = read_study(tmp_path / "s")
+    assert len(view.history.runs) == 10
+    assert all(state.outcome is Outcome.FINISHED for state in view.history.runs)
+
+
+def test_a_grid_side_by_side_goes_through_every_cell_once(tmp_path: Path, tools: ModuleType) -> None:
+    log = tmp_path / "log"
+    content = tools.study(
+        strategy="grid", space={"ppo_epochs": [1, 2, 3], "actor_learning_rate": [1e-3, 3e-3]}, budget={}, parallel=4
+    )
+    winner = tools.tune(tmp_path, content, {"log": str(log)})
+    view = check_whole(tmp_path / "s", 6 + 2 + 4)
+    assert view.sampler == "grid"
+    assert dict(winner.params) == {"ppo_epochs": 2, "actor_learning_rate": 3e-3}
+
+
+def test_a_killed_process_is_infrastructure_once(tmp_path: Path, tools: ModuleType) -> None:
+    recorder = tools.Recorder()
+    fake = {"kill": {"001-s1000": 1, "002-s1000": 2}}
+    tools.tune(tmp_path, tools.study(), fake, observer=recorder)
+    view = check_whole(tmp_path / "s", 10)
+    outcomes = {state.run.id: state.outcome for state in view.history.runs}
+    assert outcomes["001-s1000"] is Outcome.FINISHED
+    assert outcomes["002-s1000"] is Outcome.LOST
+    assert "001-s1000: killed by SIGKILL: not its fault, one more attempt" in recorder.events
+    assert (tmp_path / "s" / "trials" / ".earlier" / "001-s1000-1").is_dir()
+
+
+def test_killed_twice_with_much_memory_is_out_of_memory(
+    tmp_path: Path, tools: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class SmallMachine:
+        total = 1 << 20
+
+    monkeypatch.setattr("leverl.tune.scheduler.psutil.virtual_memory", SmallMachine)
+    tools.tune(tmp_path, tools.study(), {"kill": {"002-s1000": 2}})
+    outcomes = {state.run.id: state.outcome for state in read_study(tmp_path / "s").history.runs}
+    assert outcomes["002-s1000"] is Outcome.OUT_OF_MEMORY
+
+
+def test_hours_end_a_study_early(tmp_path: Path, tools: ModuleType) -> None:
+    winner = tools.tune(tmp_path, tools.study(budget={"hours": 1e-9}), {})
+    assert winner.verdict.startswith("Budget used up before confirmation") or winner.config_id == "c000"
+
+
+# --- dying and going on -----------------------------------------------------------------------------------------
+
+
+class Tuner:
+    """A tuner in a process of its own."""
+
+    def __init__(self, tools: ModuleType, out: Path, what: Any, fake: dict[str, Any]) -> None:
+        content = json.dumps(what) if isinstance(what, dict) else str(what)
+        self.process = subprocess.Popen(
+            [sys.executable, str(tools.TUNER), str(out), content, json.dumps(fake)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def end(self) -> str:
+        text, _ = self.process.communicate(timeout=60)
+        return text
+
+
+def half_way(folder: Path) -> bool:
+    metrics = RunFolder(folder).metrics
+    return metrics.exists() and len(metrics.read_text().splitlines()) == 2
+
+
+def test_a_killed_tuner_loses_and_doubles_nothing(tmp_path: Path, tools: ModuleType) -> None:
+    gate, log = tmp_path / "gate", tmp_path / "log"
+    os.mkfifo(gate)
+    fake = {"log": str(log), "gate": str(gate), "gate_from": "002", "noise": 0.0}
+    tuner = Tuner(tools, tmp_path, tools.study(), fake)
+    runs = tmp_path / "s" / "trials"
+    tools.wait_until(lambda: half_way(runs / "002-s1000") and half_way(runs / "003-s1000"))
+    tuner.process.kill()
+    tuner.end()
+    lives, dies = (load_record(RunFolder(runs / name).record) for name in ("002-s1000", "003-s1000"))
+    assert lives.alive
+    assert dies.alive
+    os.kill(dies.pid, signal.SIGKILL)
+    tools.wait_until(lambda: not dies.alive)
+    tools.open_gate(gate)
+    recorder = tools.Recorder()
+    winner = tools.tune(tmp_path, tmp_path / "s", fake, resume=True, observer=recorder)
+    check_whole(tmp_path / "s", 10)
+    assert starts(log)["002-s1000"] == 1  # lived on
+    assert starts(log)["003-s1000"] == 2  # lost, and started again with the same seed
+    assert sum(starts(log).values()) == 11
+    untouched = tools.tune(tmp_path / "other", tools.study(), {"noise": 0.0})
+    assert (winner.config_id, winner.params, winner.verdict) == (
+        untouched.config_id,
+        untouched.params,
+        untouched.verdict,
+    )
+
+
+def test_a_run_that_still_lives_is_adopted(tmp_path: Path, tools: ModuleType) -> None:
+    gate, log = tmp_path / "gate", tmp_path / "log"
+    os.mkfifo(gate)
+    fake = {"log": str(log), "gate": str(gate), "gate_from": "003"}
+    tuner = Tuner(tools, tmp_path, tools.study(parallel=1), fake)
+    runs = tmp_path / "s" / "trials"
+    tools.wait_until(lambda: half_way(runs / "003-s1000"))
+    tuner.process.kill()
+    tuner.end()
+
+    class OpensTheGate(tools.Recorder):
+        def event(self, text: str) -> None:
+            super().event(text)
+            if "adopted" in text:
+                tools.open_gate(gate)
+
+    recorder = OpensTheGate()
+    tools.tune(tmp_path, tmp_path / "s", fake, resume=True, observer=recorder)
+    assert any(text.startswith("003-s1000 is still running") for text in recorder.events)
+    assert starts(log)["003-s1000"] == 1
+    check_whole(tmp_path / "s", 10)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_the_runs_at_a_checkpoint(
+    tmp_path: Path, tools: ModuleType, number: signal.Signals, code: int
+) -> None:
+    gate, log = tmp_path / "gate", tmp_path / "log"
+    os.mkfifo(gate)
+    fake = {"log": str(log), "gate": str(gate), "gate_from": "001"}
+    tuner = Tuner(tools, tmp_path, tools.study(), fake)
+    run = tmp_path / "s" / "trials" / "001-s1000"
+    tools.wait_until(lambda: half_way(run))
+    tuner.process.send_signal(number)
+    assert "go on with: leverl tune --resume" in tuner.end()
+    assert tuner.process.returncode == code
+    assert load_record(RunFolder(run).record).outcome is Outcome.INTERRUPTED
+    assert read_study(tmp_path / "s").history.runs[1].outcome is None
+    tools.open_gate(gate)
+    tools.tune(tmp_path, tmp_path / "s", fake, resume=True)
+    assert starts(log)["001-s1000 resume"] == 1
+    view = check_whole(tmp_path / "s", 10)
+    assert view.history.runs[1].evaluations.steps == (1, 2, 3, 4)
+
+
+def test_a_decision_without_a_process_is_carried_out_on_resume(tmp_path: Path, tools: ModuleType) -> None:
+    """The tuner died between the database and the process: the run exists, its folder does not."""
+
+    class Dies(LocalExecutor):
+        def start(self, command: Command, *, run_id: str, folder: Path, token: str) -> Any:
+            if run_id == "002-s1000":
+                raise SystemExit
+            return super().start(command, run_id=run_id, folder=folder, token=token)
+
+    with pytest.raises(SystemExit):
+        tools.tune(tmp_path, tools.study(), {}, executor=Dies())
+    log = tmp_path / "log"
+    tools.tune(tmp_path, tmp_path / "s", {"log": str(log)}, resume=True)
+    assert starts(log)["002-s1000"] == 1
+    check_whole(tmp_path / "s", 10)
+
+
+def test_a_study_that_is_over_is_only_read_again(tmp_path: Path, tools: ModuleType) -> None:
+    log = tmp_path / "log"
+    first = tools.tune(tmp_path, tools.study(), {})
+    again = tools.tune(tmp_path, tmp_path / "s", {"log": str(log)}, resume=True)
+    assert again == first
+    assert not log.exists()
+
+
+def test_a_resumed_study_keeps_what_makes_its_runs_comparable(tmp_path: Path, tools: ModuleType) -> None:
+    tools.tune(tmp_path, tools.study(), {})
+    with pytest.raises(ConfigError, match="'steps' cannot change in a study that has begun"):
+        tools.tune(tmp_path, tmp_path / "s", {}, resume=True, overrides=["steps=9"])
+    tools.tune(tmp_path, tmp_path / "s", {}, resume=True, overrides=["budget.hours=2"])
+    assert read_study(tmp_path / "s").budget_seconds == 7200
+
+
+# --- guards -----------------------------------------------------------------------------------------------------
+
+
+def test_two_tuners_on_one_study(tmp_path: Path, tools: ModuleType) -> None:
+    tools.tune(tmp_path, tools.study(), {"flat": True})
+    with (
+        locked(tmp_path / "s"),
+        pytest.raises(ConfigError, match=f"is being tuned by process {os.getpid()} on ") as caught,
+    ):
+        tools.tune(tmp_path, tmp_path / "s", {}, resume=True)
+    assert caught.value.exit_code == 2
+
+
+def test_a_taken_name_stops_until_it_is_cleaned(tmp_path: Path, tools: ModuleType) -> None:
+    log = tmp_path / "log"
+    tools.tune(tmp_path, tools.study(), {"flat": True})
+    with pytest.raises(ConfigError, match=r"--resume .*\n.*--name s-2.*\n.*--clean"):
+        tools.tune(tmp_path, tools.study(), {"log": str(log)})
+    assert not log.exists()
+    tools.tune(tmp_path, tools.study(), {"log": str(log)}, clean=True)
+    assert len(starts(log)) == 10
+
+
+def test_clean_deletes_studies_only(tmp_path: Path, tools: ModuleType) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "thesis.tex").touch()
+    with pytest.raises(ConfigError, match="is no study"):
+        tools.tune(tmp_path, tools.study(), {}, clean=True)
+    assert (tmp_path / "s" / "thesis.tex").exists()
+
+
+def test_a_full_disk_stops_before_the_start(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentProblem, match="GiB are free") as caught:
+        disk.check_space(tmp_path / "not" / "there", 1 << 60)
+    assert caught.value.exit_code == 4
+
+
+def test_sqlite_on_a_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Mount:
+        def __init__(self, mountpoint: str, fstype: str) -> None:
+            self.mountpoint, self.fstype = mountpoint, fstype
+
+    monkeypatch.setattr(
+        storage.psutil, "disk_partitions", lambda all: [Mount("/", "ext4"), Mount(str(tmp_path), "nfs4")]
+    )
+    with pytest.raises(EnvironmentProblem, match=r"network file system \(nfs4\).*--out"):
+        Store(tmp_path / "s", "s", maximize=True)
+    storage.refuse_network(Path("/"))
+
+
+def test_watching_needs_a_study(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="holds no study"):
+        read_study(tmp_path)

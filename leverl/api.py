@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from leverl.config import loader
 from leverl.errors import ConfigError
 from leverl.record.layout import RunFolder
-from leverl.record.naming import check_name, run_name, taken
+from leverl.record.naming import check_name, occupied, run_name, taken
 from leverl.record.observer import Observer
 
 if TYPE_CHECKING:
@@ -169,6 +169,6 @@ def _new_folder(out: Path, name: str, clean: bool) -> Path:
     folder = out / check_name(name)
     if clean and RunFolder(folder).exists():
         shutil.rmtree(folder)
-    if folder.exists() and any(folder.iterdir()):
+    if occupied(folder):
         raise ConfigError(taken(folder, "train"))
     return folder

@@ -7,7 +7,7 @@ import typer
 
 from leverl.errors import ConfigError
 from leverl.record.layout import RunFolder
-from leverl.record.naming import taken
+from leverl.record.naming import occupied, taken
 
 
 def run_of(path: Path) -> Path | None:
@@ -24,7 +24,7 @@ def settle(folder: Path, verb: str, *, clean: bool, yes: bool) -> None:
     Raises:
         ConfigError: something is there, and the user has not chosen to delete it.
     """
-    if not folder.exists() or not any(folder.iterdir()):
+    if not occupied(folder):
         return
     if not clean:
         raise ConfigError(taken(folder, verb))

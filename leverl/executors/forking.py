@@ -15,7 +15,8 @@ from leverl.record.process import Exit
 
 START_TIMEOUT: Final = 180.0  # a cold import of torch and transformers from a slow disk
 
-_LIVING_ON: Final[list[subprocess.Popen[bytes]]] = []  # servers whose children outlive their executor
+LIVING_ON: Final[list[subprocess.Popen[bytes]]] = []
+"""Processes that outlive their executor, kept so that Python does not complain of them."""
 
 
 class ForkServer:
@@ -72,7 +73,7 @@ class ForkServer:
         self.closed = True
         self._socket.close()
         if self._children:
-            _LIVING_ON.append(self._process)
+            LIVING_ON.append(self._process)
             return
         try:
             self._process.wait(timeout=10)

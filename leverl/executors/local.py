@@ -15,7 +15,7 @@ from typing import Any, Final
 import psutil
 
 from leverl.executors.fork_server import write_handle
-from leverl.executors.forking import ForkServer, can_fork
+from leverl.executors.forking import LIVING_ON, ForkServer, can_fork
 from leverl.executors.protocol import Handle
 from leverl.record.layout import RunFolder
 from leverl.record.process import TOKEN_VARIABLE, Command, Exit
@@ -87,9 +87,11 @@ class LocalExecutor:
     def close(self) -> None:
         for server in self._servers.values():
             server.close()
+        LIVING_ON.extend(process for process in self._plain.values() if process.poll() is None)
         for descriptor in self._watch.values():
             os.close(descriptor)
         self._servers.clear()
+        self._plain.clear()
         self._watch.clear()
 
     def _server(self, command: Command, env: Mapping[str, str]) -> ForkServer | None:

@@ -11,6 +11,8 @@ from leverl.errors import ConfigError
 if TYPE_CHECKING:
     from leverl.config.schema import Config
 
+_LEFT_BY_LAUNCHERS = frozenset({"log.txt", "process.json"})
+
 
 def run_name(config: "Config", *, when: datetime | None = None, token: str | None = None) -> str:
     """A name such as `grpo-sort-1130-7f3a`: algorithm, task, month and day, four random hex digits.
@@ -45,6 +47,14 @@ def free_name(parent: Path, name: str) -> str:
         number += 1
         free = f"{name}-{number}"
     return free
+
+
+def occupied(folder: Path) -> bool:
+    """Whether `folder` holds anything that a new run would mix with.
+
+    What a launcher leaves there before the run begins (log, process id) does not count.
+    """
+    return folder.is_dir() and any(entry.name not in _LEFT_BY_LAUNCHERS for entry in folder.iterdir())
 
 
 def taken(folder: Path, verb: str) -> str:

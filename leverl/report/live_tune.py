@@ -3,7 +3,7 @@
 import os
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Literal, TextIO
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TextIO
 
 from leverl.record.run_record import Outcome
 from leverl.report import numbers
@@ -31,7 +31,14 @@ _SHORT: Final = {
 }
 
 
-def make_tune_view(progress: Progress, stream: TextIO) -> StudyObserver:
+class TuneView(StudyObserver, Protocol):
+    """A view that also serves a watcher, who may leave before the study ends."""
+
+    def leave(self) -> None:
+        """Stop drawing, without a last word."""
+
+
+def make_tune_view(progress: Progress, stream: TextIO) -> TuneView:
     """The view for `progress`; "auto" redraws on a terminal and writes plain lines elsewhere."""
     if progress == "none":
         return SilentStudy()
@@ -46,6 +53,7 @@ class SilentStudy:
     def refreshed(self, view: StudyView) -> None: ...
     def event(self, text: str) -> None: ...
     def ended(self, view: StudyView) -> None: ...
+    def leave(self) -> None: ...
 
 
 class LiveTune:
@@ -66,6 +74,9 @@ class LiveTune:
     def ended(self, view: StudyView) -> None:
         self._view = view
         self._screen.close(ending(view))
+
+    def leave(self) -> None:
+        self._screen.close()
 
     def lines(self) -> list["Text"]:
         """The view as it is now."""
@@ -104,6 +115,8 @@ class PlainTune:
 
     def ended(self, view: StudyView) -> None:
         self._write(ending(view))
+
+    def leave(self) -> None: ...
 
     def _write(self, line: str) -> None:
         try:
@@ -167,6 +180,8 @@ def ending(view: StudyView) -> str:
     """The last word: the verdict, or how to go on."""
     if view.winner is not None:
         return f"{view.name}: {view.winner.verdict}"
+    if any(state.outcome is None for state in view.history.runs):  # seen by a watcher who leaves
+        return f"{view.name}: still at work, {_counts(view)}"
     runs = numbers.plural(len(view.history.runs), "run")
     return f"{view.name}: interrupted after {runs}; go on with: {study_next(view)}"
 

@@ -28,7 +28,8 @@ class Fact:
 
 @dataclass(frozen=True)
 class Headline:
-    """The first thing on a page. Tone: "win", "even" (nothing beats the base), "open" (not over), "bad"."""
+    """The first thing on a page. Tone: "win", "even" (nothing beats the base), "open" (not over),
+    "done" (a run that finished), "bad"."""
 
     kicker: str
     text: str

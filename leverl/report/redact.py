@@ -4,7 +4,7 @@ import html
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from markupsafe import escape
@@ -19,13 +19,16 @@ _KEY_FORMATS: Final = re.compile(
     r"\b(hf_[A-Za-z0-9]{20,}|sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}"
     r"|AKIA[0-9A-Z]{16}|xox[abprs]-[A-Za-z0-9-]{10,})\b"
 )
+_PLOTLY: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "/": "\\u002f"})
 _SHORTEST: Final = 8  # shorter values are words, and masking them would garble the page
 
 
-def redact(text: str, environment: Mapping[str, str] | None = None) -> str:
-    """`text` without secrets, whether written plainly, escaped for HTML or for JSON."""
+def redact(
+    text: str, environment: Mapping[str, str] | None = None, written: Callable[[str], str] = str
+) -> str:
+    """`text` without secrets, whether plain, escaped for HTML or JSON, or as `written` writes them."""
     for value in sorted(_secrets(os.environ if environment is None else environment), key=len, reverse=True):
-        for form in _forms(value):
+        for form in {*_forms(value), written(value)}:
             text = text.replace(form, MASK)
     return _KEY_FORMATS.sub(MASK, text)
 
@@ -51,9 +54,11 @@ def _secrets(environment: Mapping[str, str]) -> set[str]:
 
 
 def _forms(value: str) -> set[str]:
-    quoted = json.dumps(value)[1:-1]
-    in_plotly = quoted.replace("<", "\\u003c").replace(">", "\\u003e").replace("/", "\\u002f")
-    return {value, html.escape(value), str(escape(value)), quoted, in_plotly}
+    """`value` in HTML, in JSON, and in the JSON of a chart, which escapes the HTML in it once more."""
+    plain = {value, html.escape(value), str(escape(value))}
+    quoted = {json.dumps(form)[1:-1] for form in plain}
+    charts = {form.translate(_PLOTLY) for form in quoted}
+    return plain | quoted | charts
 
 
 def _is_secret_setting(key: str) -> bool:

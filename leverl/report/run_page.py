@@ -59,7 +59,7 @@ def _sentence(run: RunSeries) -> str:
 def _tone(record: RunRecord | None) -> str:
     if record is None or record.outcome in _BAD:
         return "bad"
-    return "win" if record.outcome is Outcome.FINISHED and record.score else "open"
+    return "done" if record.outcome is Outcome.FINISHED and record.score else "open"
 
 
 def _facts(run: RunSeries) -> list[Fact]:

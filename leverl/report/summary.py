@@ -19,10 +19,10 @@ def summary(data: StudyData, headline: Headline) -> str:
     """Verdict, figures, the table of configurations and the command, cut to fit."""
     table = configurations(data)
     for rows in (_ROWS, 50, 20, 10, 5, 1):
-        text = redact(_text(data, headline, table, rows))
+        text = redact(_text(data, headline, table, rows), written=plain)
         if len(text.encode()) < LIMIT:
             return text
-    return redact(_text(data, headline, table, 0))[: LIMIT // 4]
+    return redact(_text(data, headline, table, 0), written=plain)[: LIMIT // 4]
 
 
 def _text(data: StudyData, headline: Headline, table: Table, rows: int) -> str:

@@ -1,8 +1,9 @@
 """What a run's folder says of the run: score, curve, KL, cost."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from leverl.plugins import load
@@ -56,8 +57,13 @@ def read_series(folder: Path, reader: str) -> RunSeries | None:
 
 @lru_cache(maxsize=512)
 def _read(folder: Path, reader: str, stamp: Stamp) -> RunSeries:  # noqa: ARG001 - the stamp is the cache's key
-    found: RunSeries = load("leverl.record.readers", reader, "reader").read(folder)
-    return found
+    return _reader(reader)(folder)
+
+
+@cache
+def _reader(name: str) -> Callable[[Path], RunSeries]:
+    read: Callable[[Path], RunSeries] = load("leverl.record.readers", name, "reader").read
+    return read
 
 
 def _stamp(path: Path) -> tuple[int, int]:

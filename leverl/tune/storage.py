@@ -4,7 +4,6 @@ It holds what was decided (configuration, seed, phase, folder) and how each run 
 run is in the run's folder; the two are joined by the run's id.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,9 @@ from leverl.tune.space import Space
 
 DATABASE: Final = "study.db"
 TRIALS: Final = "trials"
+
+_RUN: Final = "run"
+_PROCESS: Final = "process"
 
 _NETWORK: Final = (
     "nfs", "nfs4", "lustre", "cifs", "smbfs", "smb3", "gpfs", "beegfs", "ceph", "glusterfs", "afs", "9p",
@@ -104,11 +106,9 @@ class Store:
                 "config_id": run.config_id,
                 "seed": run.seed,
                 "phase": run.phase,
-                "until": run.until,
-                "params": json.dumps(dict(run.params)),
                 "folder": f"{TRIALS}/{run.id}",
-                "token": token,
-                "attempts": 1,
+                _PROCESS: {"token": token, "attempts": 1},
+                _RUN: {"until": run.until, "params": dict(run.params)},
             },
         )
         self._study.add_trial(trial)
@@ -119,8 +119,7 @@ class Store:
     def again(self, run_id: str, token: str, attempts: int) -> Entry:
         """Write down that a run that is not over gets another process."""
         entry = self._entries[run_id]
-        self._storage.set_trial_user_attr(entry.trial_id, "token", token)
-        self._storage.set_trial_user_attr(entry.trial_id, "attempts", attempts)
+        self._storage.set_trial_user_attr(entry.trial_id, _PROCESS, {"token": token, "attempts": attempts})
         self._entries[run_id] = replace(entry, token=token, attempts=attempts)
         return self._entries[run_id]
 
@@ -151,14 +150,13 @@ class Store:
             run=Run(
                 said["run_id"],
                 said["config_id"],
-                json.loads(said["params"]),
+                said[_RUN]["params"],
                 said["seed"],
-                said["until"],
+                said[_RUN]["until"],
                 said["phase"],
             ),
             folder=self._folder / said["folder"],
-            token=said["token"],
-            attempts=said["attempts"],
+            **said[_PROCESS],
             outcome=Outcome(outcome) if outcome and trial.state.is_finished() else None,
             message=said.get("message", ""),
             number=trial.number,
@@ -192,8 +190,8 @@ def refuse_network(folder: Path) -> None:
     if nearest.fstype.lower() in _NETWORK:
         raise EnvironmentProblem(
             f"{folder} lies on {nearest.mountpoint}, a network file system ({nearest.fstype}), where the "
-            "study's SQLite database can be damaged. Choose a folder on a local disk with --out, and copy the study "
-            "afterwards."
+            "study's SQLite database can be damaged. Choose a folder on a local disk with --out, and copy the "
+            "study afterwards."
         )
 
 

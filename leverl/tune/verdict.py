@@ -134,6 +134,8 @@ def _mean(values: tuple[float, ...]) -> float:
 
 
 def _first_trouble(history: History) -> str:
+    if not history.runs:
+        return "The budget ended before the first one could start."
     troubled: list[RunState] = [state for state in history.runs if state.message]
     if not troubled:
         return "Does the objective's metric exist in the runs?"

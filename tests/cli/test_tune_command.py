@@ -190,6 +190,9 @@ class Screen:
     def ended(self, view: StudyView) -> None:
         self.seen.append(f"ended {view.phase}")
 
+    def leave(self) -> None:
+        self.seen.append("left")
+
 
 def test_watch_looks_until_the_study_is_over(
     tuner: Tuner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -207,3 +210,19 @@ def test_watch_looks_until_the_study_is_over(
 def test_watch_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", "--watch", str(tmp_path)]) == 2
     assert "holds no study" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_the_watching_and_not_the_study(
+    tuner: Tuner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    screen = Screen()
+    monkeypatch.setattr(views, "read_study", lambda folder: study_view(folder, "search"))
+    monkeypatch.setattr(live_tune, "make_tune_view", lambda progress, stream: screen)
+
+    def sleep(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", sleep)
+    assert main(["tune", "--watch", "studies/demo"]) == 0
+    assert screen.seen == ["search", "left"]
+    assert capsys.readouterr().out.splitlines()[-1] == "next: leverl tune --watch studies/demo"

@@ -8,7 +8,7 @@ import pytest
 
 from leverl.config.loader import load
 from leverl.errors import ConfigError
-from leverl.record.naming import check_name, free_name, run_name, slug, taken
+from leverl.record.naming import check_name, free_name, occupied, run_name, slug, taken
 
 
 def test_default_name() -> None:
@@ -51,3 +51,15 @@ def test_three_choices(tmp_path: Path) -> None:
     assert f"leverl train --resume {tmp_path / 'a'}" in message
     assert "--name a-3" in message
     assert "--clean" in message
+
+
+def test_what_a_launcher_left_does_not_occupy_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert not occupied(folder)
+    folder.mkdir()
+    assert not occupied(folder)
+    (folder / "log.txt").touch()
+    (folder / "process.json").touch()
+    assert not occupied(folder)
+    (folder / "notes.md").touch()
+    assert occupied(folder)

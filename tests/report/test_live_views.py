@@ -11,7 +11,14 @@ import pytest
 from leverl.record.observer import Observer, Sample, Silent
 from leverl.record.run_record import Outcome, RunRecord, Score
 from leverl.report.live_train import LiveTrain, PlainTrain, make_train_view, sample_words
-from leverl.report.live_tune import LiveTune, PlainTune, SilentStudy, make_tune_view, study_lines
+from leverl.report.live_tune import (
+    LiveTune,
+    PlainTune,
+    SilentStudy,
+    ending,
+    make_tune_view,
+    study_lines,
+)
 from leverl.report.terminal import run_line, run_next, study_next, study_table
 from leverl.tune.model import StudyView
 
@@ -183,7 +190,7 @@ def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_study_in_words(make_study: MakeStudy) -> None:
     view = make_study(count=12, ending="open")
     lines = study_lines(view)
-    assert lines[0].startswith("lr-kl · bayes · 14/24 runs · 5.8 h of 6 h · 2 running 9 done 1 stopped 1 OOM")
+    assert lines[0].startswith("lr-kl · bayes · 14/30 runs · 5.8 h of 6 h · 2 running 9 done 1 stopped 1 OOM")
     assert lines[1].startswith("leader c0")
     assert "(1 seed)" in lines[1]
     assert lines[2].startswith("base   c000")
@@ -201,7 +208,15 @@ def test_the_redrawn_study_shows_events_and_what_comes_next(make_study: MakeStud
     assert "! c014 stopped @60: 0.18 < median 0.44 [red]" in text
     assert text[-1] == "next: search 4 → race finalists 6 → confirm on fresh seeds 6"
     live.ended(view)
-    assert "go on with: leverl tune --resume" in stream.getvalue()
+    assert "lr-kl: still at work, 2 running" in stream.getvalue()
+
+
+def test_an_interrupted_study_says_how_to_go_on(make_study: MakeStudy) -> None:
+    view = make_study(count=12, ending="open")
+    over = tuple(state for state in view.history.runs if state.outcome is not None)
+    assert "go on with: leverl tune --resume" in ending(
+        replace(view, history=replace(view.history, runs=over))
+    )
 
 
 def test_the_plain_study_speaks_at_changes_only(make_study: MakeStudy) -> None:

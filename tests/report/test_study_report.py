@@ -182,7 +182,7 @@ def test_lower_is_better_turns_the_ranking_and_the_differences(make_study: MakeS
     data = StudyData(turned)
     means = [c.mean or 0.0 for c in data.ranked]
     assert means == sorted(means)
-    assert "base − " in write_study_report(turned).read_text(encoding="utf-8")
+    assert r"base \u2212 c0" in write_study_report(turned).read_text(encoding="utf-8")
 
 
 def test_summary_is_markdown_that_hostile_text_cannot_break(make_study: MakeStudy) -> None:

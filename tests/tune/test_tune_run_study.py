@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +22,8 @@ from leverl.record.run_record import Outcome, load_record
 from leverl.tune import disk, storage
 from leverl.tune.ledger import ledger, total
 from leverl.tune.lock import locked
-from leverl.tune.model import CONFIRM, SEARCH, SELECT, StudyView
+from leverl.tune.model import CONFIRM, SEARCH, SELECT, Cost, StudyView
+from leverl.tune.scheduler import Scheduler
 from leverl.tune.storage import Store
 from leverl.tune.view import read_study
 
@@ -55,72 +57,132 @@ def check_whole(folder: Path, runs: int) -> StudyView:
     return view
 
 
-def test_a_study_from_base_to_winner(tmp_path: Path, tools: ModuleType) -> None:
-    recorder, log = tools.Recorder(), tmp_path / "log"
-    winner = tools.tune(tmp_path, tools.study(seed=1), {"log": str(log)}, observer=recorder)
-    view = check_whole(tmp_path / "s", 10)
-    assert view.winner == winner
-    assert recorder.last == view or recorder.last.winner == winner
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory, tools: ModuleType) -> Path:
+    """The folder of a study with a winner, to be copied or read."""
+    out = tmp_path_factory.mktemp("finished")
+    tools.tune(out, tools.study(seed=4), {"oom_above": 5e-2, "nan_above": 8e-3, "log": str(out / "log")})
+    return out / "s"
+
+
+@pytest.fixture
+def copied(finished: Path, tmp_path: Path) -> Path:
+    """The same study, to be changed."""
+    shutil.copytree(finished, tmp_path / "s")
+    return tmp_path / "s"
+
+
+def test_a_study_from_base_to_winner(finished: Path) -> None:
+    view = check_whole(finished, 10)
     runs = view.history.runs
     assert (runs[0].run.config_id, dict(runs[0].run.params)) == ("c000", {})
     assert Counter(state.run.phase for state in runs) == {SEARCH: 4, SELECT: 2, CONFIRM: 4} == view.planned
     seeds = {phase: {s.run.seed for s in runs if s.run.phase == phase} for phase in (SEARCH, SELECT, CONFIRM)}
-    assert seeds == {SEARCH: {11000}, SELECT: {12000}, CONFIRM: {13000, 13001}}
-    assert all(count == 1 for count in starts(log).values())
-    assert all(len(v.history.runs) - sum(s.outcome is not None for s in v.history.runs) <= 2 for v in recorder.views)
+    assert seeds == {SEARCH: {41000}, SELECT: {42000}, CONFIRM: {43000, 43001}}
+    assert all(count == 1 for count in starts(finished.parent / "log").values())
+    assert (view.phase, view.sampler, view.steps) == ("done", "random search", 4)
+    assert view.winner is not None
+    assert view.winner.config_id == "c002"
+    assert view.winner.comparison is not None
+    assert view.winner.comparison.gain
 
 
-def test_best_yaml_trains_what_won(tmp_path: Path, tools: ModuleType) -> None:
-    winner = tools.tune(tmp_path, tools.study(), {"noise": 0.0})
-    assert winner.comparison is not None
-    assert winner.comparison.gain
+def test_failures_are_facts_and_never_scores(finished: Path) -> None:
+    states = {state.run.id: state for state in read_study(finished).history.runs}
+    assert states["001-s41000"].outcome is Outcome.OUT_OF_MEMORY
+    assert states["003-s41000"].outcome is Outcome.NON_FINITE
+    by_id = {trial.user_attrs["run_id"]: trial for trial in trials(finished)}
+    for name in ("001-s41000", "003-s41000"):
+        assert states[name].score is None
+        assert states[name].message == f"fake {states[name].outcome}"
+        assert by_id[name].value is None
+        assert by_id[name].state.name == "FAIL"
+        assert by_id[name].user_attrs["outcome"] == states[name].outcome
+    assert by_id["002-s41000"].params == dict(states["002-s41000"].run.params)
+
+
+def test_the_ledger_adds_up(finished: Path) -> None:
+    history = read_study(finished).history
+    entries = {(entry.phase, entry.outcome): entry for entry in ledger(history)}
+    assert {place: entry.runs for place, entry in entries.items()} == {
+        (SEARCH, "finished"): 2,
+        (SEARCH, "out_of_memory"): 1,
+        (SEARCH, "non_finite"): 1,
+        (SELECT, "finished"): 2,
+        (CONFIRM, "finished"): 4,
+    }
+    assert entries[SELECT, "finished"].cost == Cost(steps=8, responses=2048, tokens=8192, seconds=2.0)
+    assert total(history).responses == 10 * 1024
+
+
+def test_best_yaml_trains_what_won(finished: Path) -> None:
+    winner = read_study(finished).winner
     text = winner.best_yaml.read_text()
-    assert text.startswith(f"# Configuration {winner.config_id} of study s.\n# eval/score ")
-    assert "2 seeds." in text
+    assert text.startswith("# Configuration c002 of study s.\n# eval/score ")
+    assert "(standard error), 2 seeds." in text
     config = loader.load(winner.best_yaml).config
     assert config.actor.learning_rate == winner.params["actor_learning_rate"]
     assert config.algorithm.ppo_epochs == winner.params["ppo_epochs"]
     assert (config.train.steps, config.train.save_every) == (4, 50)  # the tuner's own settings stay out
 
 
-def test_no_gain_is_a_valid_ending(tmp_path: Path, tools: ModuleType) -> None:
-    winner = tools.tune(tmp_path, tools.study(), {"flat": True})
+def test_checkpoints_of_all_but_the_winner_are_given_back(finished: Path) -> None:
+    kept = {path.parent.name for path in (finished / "trials").glob("*/checkpoints")}
+    assert kept == {"002-s43000", "002-s43001"}
+
+
+def test_a_study_that_is_over_is_only_read_again(copied: Path, tools: ModuleType, tmp_path: Path) -> None:
+    log, first = tmp_path / "log", read_study(copied).winner
+    assert tools.tune(tmp_path, copied, {"log": str(log)}, resume=True) == first
+    assert not log.exists()
+
+
+def test_a_resumed_study_keeps_what_makes_its_runs_comparable(copied: Path, tools: ModuleType) -> None:
+    with pytest.raises(ConfigError, match="'steps' cannot change in a study that has begun"):
+        tools.tune(copied.parent, copied, {}, resume=True, overrides=["steps=9"])
+    tools.tune(copied.parent, copied, {}, resume=True, overrides=["budget.hours=2"])
+    assert read_study(copied).budget_seconds == 7200
+
+
+def test_no_gain_is_a_valid_ending_and_observers_see_all(tmp_path: Path, tools: ModuleType) -> None:
+    recorder = tools.Recorder()
+    winner = tools.tune(tmp_path, tools.study(), {"flat": True}, observer=recorder)
     assert (winner.config_id, dict(winner.params)) == ("c000", {})
     assert winner.verdict.startswith("No gain shown over the base")
-    config = loader.load(winner.best_yaml).config
-    assert config.actor.learning_rate == 1e-3
+    assert loader.load(winner.best_yaml).config.actor.learning_rate == 1e-3  # the base's
+    assert recorder.last.winner == winner
+    assert any("000-s1000 finished: eval/score 0.5" in text for text in recorder.events)
+    running = [sum(s.outcome is None for s in view.history.runs) for view in recorder.views]
+    assert max(running) == 2
 
 
-def test_checkpoints_are_given_back(tmp_path: Path, tools: ModuleType) -> None:
-    winner = tools.tune(tmp_path, tools.study(), {"noise": 0.0})
-    kept = {path.parent.name for path in (tmp_path / "s" / "trials").glob("*/checkpoints")}
-    number = winner.config_id[1:]
-    assert kept == {f"{number}-s3000", f"{number}-s3001"}
+def test_hours_end_a_study_early(tmp_path: Path, tools: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def seconds(scheduler: Scheduler) -> float:
+        return 7200.0 if len(scheduler.history.runs) >= 3 else 0.0
+
+    monkeypatch.setattr(Scheduler, "seconds", property(seconds))
+    winner = tools.tune(tmp_path, tools.study(budget={"hours": 1}), {})
+    assert winner.verdict.startswith("Budget used up before confirmation: c001 leads the search")
+    assert (winner.config_id, winner.comparison) == ("c001", None)
+    assert len(read_study(tmp_path / "s").history.runs) <= 4
 
 
-def test_the_ledger_adds_up(tmp_path: Path, tools: ModuleType) -> None:
-    tools.tune(tmp_path, tools.study(), {"oom_above": 1e-2})
-    history = read_study(tmp_path / "s").history
-    entries = ledger(history)
-    assert sum(entry.runs for entry in entries) == len(history.runs)
-    assert total(history).responses == 1024 * len(history.runs)
-    assert sum(entry.cost.tokens for entry in entries) == total(history).tokens
-    assert {entry.phase for entry in entries} == {SEARCH, SELECT, CONFIRM}
+def test_a_killed_process_is_infrastructure_once(
+    tmp_path: Path, tools: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Machine:
+        total = 1 << 20
 
-
-def test_failures_are_facts_and_never_scores(tmp_path: Path, tools: ModuleType) -> None:
+    monkeypatch.setattr("leverl.tune.scheduler.psutil.virtual_memory", Machine)
     recorder = tools.Recorder()
-    fake = {"oom_above": 2e-2, "nan_above": 5e-3}
-    tools.tune(tmp_path, tools.study(seed=2, budget={"trials": 12}), fake, observer=recorder)
-    view = check_whole(tmp_path / "s", 12)
-    failed = [state for state in view.history.runs if state.outcome is not Outcome.FINISHED]
-    assert {state.outcome for state in failed} == {Outcome.OUT_OF_MEMORY, Outcome.NON_FINITE}
-    assert all(state.score is None and state.message.startswith("fake ") for state in failed)
-    by_id = {trial.user_attrs["run_id"]: trial for trial in trials(tmp_path / "s")}
-    for state in failed:
-        assert by_id[state.run.id].value is None
-        assert by_id[state.run.id].user_attrs["outcome"] == state.outcome
-    assert sum(text.startswith("! ") for text in recorder.events) == len(failed)
+    fake = {"kill": {"001-s1000": 1, "002-s1000": 2}}
+    tools.tune(tmp_path, tools.study(), fake, observer=recorder)
+    view = check_whole(tmp_path / "s", 10)
+    outcomes = {state.run.id: state.outcome for state in view.history.runs}
+    assert outcomes["001-s1000"] is Outcome.FINISHED
+    assert outcomes["002-s1000"] is Outcome.OUT_OF_MEMORY  # twice, and it was larger than half the machine
+    assert "001-s1000: killed by SIGKILL: not its fault, one more attempt" in recorder.events
+    assert (tmp_path / "s" / "trials" / ".earlier" / "001-s1000-1").is_dir()
 
 
 def test_a_study_where_everything_crashes_gives_up(tmp_path: Path, tools: ModuleType) -> None:
@@ -135,43 +197,11 @@ def test_a_study_where_everything_crashes_gives_up(tmp_path: Path, tools: Module
 
 
 def test_a_grid_side_by_side_goes_through_every_cell_once(tmp_path: Path, tools: ModuleType) -> None:
-    log = tmp_path / "log"
-    content = tools.study(
-        strategy="grid", space={"ppo_epochs": [1, 2, 3], "actor_learning_rate": [1e-3, 3e-3]}, budget={}, parallel=4
-    )
-    winner = tools.tune(tmp_path, content, {"log": str(log)})
-    view = check_whole(tmp_path / "s", 6 + 2 + 4)
+    space = {"ppo_epochs": [1, 2], "actor_learning_rate": [1e-3, 3e-3]}
+    winner = tools.tune(tmp_path, tools.study(strategy="grid", space=space, budget={}, parallel=4), {})
+    view = check_whole(tmp_path / "s", 4 + 2 + 4)  # the base is one of the cells
     assert view.sampler == "grid"
     assert dict(winner.params) == {"ppo_epochs": 2, "actor_learning_rate": 3e-3}
-
-
-def test_a_killed_process_is_infrastructure_once(tmp_path: Path, tools: ModuleType) -> None:
-    recorder = tools.Recorder()
-    fake = {"kill": {"001-s1000": 1, "002-s1000": 2}}
-    tools.tune(tmp_path, tools.study(), fake, observer=recorder)
-    view = check_whole(tmp_path / "s", 10)
-    outcomes = {state.run.id: state.outcome for state in view.history.runs}
-    assert outcomes["001-s1000"] is Outcome.FINISHED
-    assert outcomes["002-s1000"] is Outcome.LOST
-    assert "001-s1000: killed by SIGKILL: not its fault, one more attempt" in recorder.events
-    assert (tmp_path / "s" / "trials" / ".earlier" / "001-s1000-1").is_dir()
-
-
-def test_killed_twice_with_much_memory_is_out_of_memory(
-    tmp_path: Path, tools: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class SmallMachine:
-        total = 1 << 20
-
-    monkeypatch.setattr("leverl.tune.scheduler.psutil.virtual_memory", SmallMachine)
-    tools.tune(tmp_path, tools.study(), {"kill": {"002-s1000": 2}})
-    outcomes = {state.run.id: state.outcome for state in read_study(tmp_path / "s").history.runs}
-    assert outcomes["002-s1000"] is Outcome.OUT_OF_MEMORY
-
-
-def test_hours_end_a_study_early(tmp_path: Path, tools: ModuleType) -> None:
-    winner = tools.tune(tmp_path, tools.study(budget={"hours": 1e-9}), {})
-    assert winner.verdict.startswith("Budget used up before confirmation") or winner.config_id == "c000"
 
 
 # --- dying and going on -----------------------------------------------------------------------------------------
@@ -213,30 +243,6 @@ def test_a_killed_tuner_loses_and_doubles_nothing(tmp_path: Path, tools: ModuleT
     assert dies.alive
     os.kill(dies.pid, signal.SIGKILL)
     tools.wait_until(lambda: not dies.alive)
-    tools.open_gate(gate)
-    recorder = tools.Recorder()
-    winner = tools.tune(tmp_path, tmp_path / "s", fake, resume=True, observer=recorder)
-    check_whole(tmp_path / "s", 10)
-    assert starts(log)["002-s1000"] == 1  # lived on
-    assert starts(log)["003-s1000"] == 2  # lost, and started again with the same seed
-    assert sum(starts(log).values()) == 11
-    untouched = tools.tune(tmp_path / "other", tools.study(), {"noise": 0.0})
-    assert (winner.config_id, winner.params, winner.verdict) == (
-        untouched.config_id,
-        untouched.params,
-        untouched.verdict,
-    )
-
-
-def test_a_run_that_still_lives_is_adopted(tmp_path: Path, tools: ModuleType) -> None:
-    gate, log = tmp_path / "gate", tmp_path / "log"
-    os.mkfifo(gate)
-    fake = {"log": str(log), "gate": str(gate), "gate_from": "003"}
-    tuner = Tuner(tools, tmp_path, tools.study(parallel=1), fake)
-    runs = tmp_path / "s" / "trials"
-    tools.wait_until(lambda: half_way(runs / "003-s1000"))
-    tuner.process.kill()
-    tuner.end()
 
     class OpensTheGate(tools.Recorder):
         def event(self, text: str) -> None:
@@ -245,10 +251,13 @@ def test_a_run_that_still_lives_is_adopted(tmp_path: Path, tools: ModuleType) ->
                 tools.open_gate(gate)
 
     recorder = OpensTheGate()
-    tools.tune(tmp_path, tmp_path / "s", fake, resume=True, observer=recorder)
-    assert any(text.startswith("003-s1000 is still running") for text in recorder.events)
-    assert starts(log)["003-s1000"] == 1
+    winner = tools.tune(tmp_path, tmp_path / "s", fake, resume=True, observer=recorder)
+    assert f"002-s1000 is still running (process {lives.pid}): adopted" in recorder.events
     check_whole(tmp_path / "s", 10)
+    assert starts(log)["002-s1000"] == 1  # lived on
+    assert starts(log)["003-s1000"] == 2  # lost, and started again with the same seed
+    assert sum(starts(log).values()) == 11
+    assert winner.config_id == "c001"
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -266,6 +275,8 @@ def test_a_signal_stops_the_runs_at_a_checkpoint(
     assert tuner.process.returncode == code
     assert load_record(RunFolder(run).record).outcome is Outcome.INTERRUPTED
     assert read_study(tmp_path / "s").history.runs[1].outcome is None
+    if number == signal.SIGINT:
+        return
     tools.open_gate(gate)
     tools.tune(tmp_path, tmp_path / "s", fake, resume=True)
     assert starts(log)["001-s1000 resume"] == 1
@@ -290,43 +301,23 @@ def test_a_decision_without_a_process_is_carried_out_on_resume(tmp_path: Path, t
     check_whole(tmp_path / "s", 10)
 
 
-def test_a_study_that_is_over_is_only_read_again(tmp_path: Path, tools: ModuleType) -> None:
-    log = tmp_path / "log"
-    first = tools.tune(tmp_path, tools.study(), {})
-    again = tools.tune(tmp_path, tmp_path / "s", {"log": str(log)}, resume=True)
-    assert again == first
-    assert not log.exists()
-
-
-def test_a_resumed_study_keeps_what_makes_its_runs_comparable(tmp_path: Path, tools: ModuleType) -> None:
-    tools.tune(tmp_path, tools.study(), {})
-    with pytest.raises(ConfigError, match="'steps' cannot change in a study that has begun"):
-        tools.tune(tmp_path, tmp_path / "s", {}, resume=True, overrides=["steps=9"])
-    tools.tune(tmp_path, tmp_path / "s", {}, resume=True, overrides=["budget.hours=2"])
-    assert read_study(tmp_path / "s").budget_seconds == 7200
-
-
 # --- guards -----------------------------------------------------------------------------------------------------
 
 
-def test_two_tuners_on_one_study(tmp_path: Path, tools: ModuleType) -> None:
-    tools.tune(tmp_path, tools.study(), {"flat": True})
-    with (
-        locked(tmp_path / "s"),
-        pytest.raises(ConfigError, match=f"is being tuned by process {os.getpid()} on ") as caught,
-    ):
-        tools.tune(tmp_path, tmp_path / "s", {}, resume=True)
+def test_two_tuners_on_one_study(copied: Path, tools: ModuleType) -> None:
+    holder = f"is being tuned by process {os.getpid()} on "
+    with locked(copied), pytest.raises(ConfigError, match=holder) as caught:
+        tools.tune(copied.parent, copied, {}, resume=True)
     assert caught.value.exit_code == 2
 
 
-def test_a_taken_name_stops_until_it_is_cleaned(tmp_path: Path, tools: ModuleType) -> None:
-    log = tmp_path / "log"
-    tools.tune(tmp_path, tools.study(), {"flat": True})
+def test_a_taken_name_stops_until_it_is_cleaned(copied: Path, tools: ModuleType) -> None:
     with pytest.raises(ConfigError, match=r"--resume .*\n.*--name s-2.*\n.*--clean"):
-        tools.tune(tmp_path, tools.study(), {"log": str(log)})
-    assert not log.exists()
-    tools.tune(tmp_path, tools.study(), {"log": str(log)}, clean=True)
-    assert len(starts(log)) == 10
+        tools.tune(copied.parent, tools.study(), {})
+    assert len(read_study(copied).history.runs) == 10
+    with pytest.raises(TrainingFailed, match="runs crashed"):
+        tools.tune(copied.parent, tools.study(), {"crash_all": True}, clean=True)
+    assert len(read_study(copied).history.runs) < 10
 
 
 def test_clean_deletes_studies_only(tmp_path: Path, tools: ModuleType) -> None:

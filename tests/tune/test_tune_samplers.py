@@ -15,11 +15,12 @@ CONTINUOUS = {
     "actor_learning_rate": {"min": 1e-5, "max": 1e-1, "log": True},
     "kl_coef": {"min": 1e-4, "max": 1e-1, "log": True, "or": 0},
 }
+BASE = {"batch_size": 256, "mini_batch_size": 128, "ppo_epochs": 1, "clip_range": 0.2, "actor_learning_rate": 1e-3}
 GRID = {"ppo_epochs": [1, 2, 3], "clip_range": [0.1, 0.2]}
 
 
 def make(content: dict[str, Any], constraints: tuple[str, ...] = ()) -> Space:
-    backend = LeverlBackend("grpo", {})
+    backend = LeverlBackend("grpo", BASE)
     return build(content, constraints, backend.base, backend.resolve)
 
 

@@ -12,8 +12,11 @@ from leverl.tune.space import Space, build, key
 
 
 def make(space: dict[str, Any], constraints: tuple[str, ...] = (), **settings: Any) -> Space:
-    backend = LeverlBackend("grpo", settings)
+    backend = LeverlBackend("grpo", {"batch_size": 256, "mini_batch_size": 128, "group_size": 8} | settings)
     return build(space, constraints, backend.base, backend.resolve)
+
+
+_BASE: dict[str, Any] = {"actor_learning_rate": 1e-3, "ppo_epochs": 1}
 
 
 def test_aliases_become_short_names() -> None:
@@ -102,14 +105,14 @@ def test_a_value_beside_the_range_is_a_categorical_of_its_own() -> None:
 
 
 def test_the_base_may_lie_outside() -> None:
-    space = make({"actor_learning_rate": {"min": 1e-2, "max": 1e-1, "log": True}, "ppo_epochs": [1, 2]})
+    space = make({"actor_learning_rate": {"min": 1e-2, "max": 1e-1, "log": True}, "ppo_epochs": [1, 2]}, **_BASE)
     assert space.base_params() == {"actor_learning_rate": 1e-3, "ppo_epochs": 1}
     assert space.fill(space.base_params()) is None
     assert space.encode(space.base_params()) == {"ppo_epochs": 1}
 
 
 def test_a_lever_without_effect_takes_the_value_of_the_base() -> None:
-    space = make({"clip_range": {"min": 0.1, "max": 0.3}, "ppo_epochs": [1, 2]})
+    space = make({"clip_range": {"min": 0.1, "max": 0.3}, "ppo_epochs": [1, 2]}, clip_range=0.2)
     assert space.fill({"ppo_epochs": 2}) == {"clip_range": 0.2, "ppo_epochs": 2}
 
 

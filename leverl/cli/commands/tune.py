@@ -123,20 +123,22 @@ def _tune(request: Request, output: Output, progress: Progress) -> int:
         except KeyboardInterrupt:
             output.finish({"folder": None, "winner": None, "outcome": "interrupted"}, "stopped.")
             return signal.exit_code
-    _tell(winner.best_yaml.parent, output)
+    _tell(winner.best_yaml.parent, output, told=progress != "none")
     return 0
 
 
-def _tell(folder: Path, output: Output) -> None:
+def _tell(folder: Path, output: Output, *, told: bool) -> None:
+    """The last words; the live view, where there was one, has `told` the verdict."""
     from leverl.report.terminal import study_next
     from leverl.tune.view import read_study
 
     view = read_study(folder)
     content = {"folder": folder, "phase": view.phase, "runs": len(view.history.runs), "winner": view.winner}
-    text = (
-        f"{view.winner.verdict}\nreport: {view.winner.report}" if view.winner else f"{view.phase}: {folder}"
-    )
-    output.finish(content, text, study_next(view))
+    lines = []
+    if view.winner is not None:
+        lines = [] if told else [view.winner.verdict]
+        lines.append(f"report: {view.winner.report}")
+    output.finish(content, "\n".join(lines), study_next(view))
 
 
 def _plan(request: Request, output: Output, *, only: bool) -> None:
@@ -185,9 +187,11 @@ def _watch(folder: Path, output: Output, progress: Progress) -> int:
             time.sleep(WATCH_SECONDS)
             view = read_study(folder)
     except KeyboardInterrupt:
-        output.say("no longer watching; the study goes on.")
+        shown.leave()
+        output.finish({"folder": folder, "phase": view.phase}, "", f"leverl tune --watch {folder}")
+        return 0
     shown.ended(view)
-    _tell(folder, output)
+    _tell(folder, output, told=progress != "none")
     return 0
 
 

@@ -90,8 +90,9 @@ class NativeEngine:
         device = next(self._model.parameters()).device
         width, padded = width_of(prompts)
         count = len(prompts) * group_size
+        # Allocated before inference mode begins: its own tensors could not be used in a loss.
         out = Output(count, params.max_new_tokens, self._pad_id, device)
-        with torch.no_grad(), _evaluating(self._model):
+        with torch.inference_mode(), _evaluating(self._model):
             for first in range(0, count, micro_batch_size):
                 samples = torch.arange(first, min(first + micro_batch_size, count), device=device)
                 used = prompts[first // group_size : int(samples[-1]) // group_size + 1]

@@ -199,12 +199,20 @@ def _plot(run: RunSeries, panel: Panel, lines: Sequence[Line]) -> Markup:
     traces: list[dict[str, object]] = []
     for line in lines:
         traces += _traces(line, run.get(line.metric))
-    axes = {"xaxis": axis("step"), "yaxis": axis(panel.left, type="log" if panel.log else "linear")}
+    positive = all(value >= 0 for line in lines for value in run.get(line.metric).values)
+    axes = {
+        "xaxis": axis("step"),
+        "yaxis": axis(
+            panel.left,
+            type="log" if panel.log else "linear",
+            rangemode="nonnegative" if positive and not panel.log else "normal",
+        ),
+    }
     if any(line.right for line in lines):
         axes["yaxis2"] = axis(
             panel.right, overlaying="y", side="right", showgrid=False, tickmode="auto", nticks=6
         )
-    return plot(f"{panel.name}-chart", traces, layout(270, axes, showlegend=len(lines) > 1))
+    return plot(f"{panel.name}-chart", traces, layout(270, axes, showlegend=True))
 
 
 def _traces(line: Line, series: Series) -> list[dict[str, object]]:

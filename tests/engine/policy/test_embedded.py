@@ -26,16 +26,15 @@ def lesson(text: str) -> Prompt:
 LESSONS = tuple(lesson(text) for text in "0123")
 
 
-def test_the_default_model_is_a_small_qwen2_with_tied_embeddings(tmp_path):
+def test_the_default_model_is_a_small_qwen2_that_starts_near_uniform(tmp_path):
     build_embedded(tmp_path, EmbeddedSpec())
     policy = load_policy(tmp_path)
     assert type(policy.model).__name__ == "Qwen2ForCausalLM"
-    assert policy.model.lm_head.weight is policy.model.model.embed_tokens.weight
     assert 90_000 < sum(p.numel() for p in policy.model.parameters()) < 120_000
     assert policy.vocab_size == policy.model.config.vocab_size == 20
     assert (policy.eos_ids, policy.pad_id) == ((1,), 0)
     logits = policy.model(torch.tensor([[7, 8, 9]])).logits
-    assert 0.05 < logits.std() < 1  # not uniform, not decided
+    assert 0.05 < logits.std() < 0.5  # not uniform, not decided
 
 
 def test_the_same_spec_gives_the_same_bytes_and_another_seed_others(tmp_path):
@@ -73,7 +72,7 @@ def test_a_builder_that_comes_second_takes_the_firsts_folder(monkeypatch, tmp_pa
 
 
 def test_a_warm_start_teaches_and_is_deterministic(tmp_path):
-    spec = EmbeddedSpec(32, 1, 2, warm_start_steps=40)
+    spec = EmbeddedSpec(32, 1, 2, warm_start_steps=100)
     before = torch.get_rng_state()
     for name in ("a", "b"):
         build_embedded(tmp_path / name, spec, LESSONS)

@@ -38,7 +38,11 @@ CHANGED: dict[str, dict[str, Any]] = {
     "eval_size": {"to": 8},
     "data_seed": {"to": 1},
     "prompt_style": {"to": "instruct", "mode": {"embedded_alphabet": "ascii"}},
-    "max_prompt_length": {"to": 3, "mode": {"task": "add", "length": 1, "prompt_style": "bare"}, "refused": True},
+    "max_prompt_length": {
+        "to": 3,
+        "mode": {"task": "add", "length": 1, "prompt_style": "bare"},
+        "refused": True,
+    },
     "shuffle": {"to": False},
     "reward": {"to": "exact"},
     "batch_size": {"to": 64, "mode": {"mini_batch_size": 32}},
@@ -145,7 +149,11 @@ def test_i88_a_learning_lever_changes_what_is_learnt(train: Train, name: str) ->
 def test_i88_a_cost_lever_leaves_the_results_alone_up_to_rounding(train: Train, name: str) -> None:
     base, changed = pair(train, name)
     for (_, before), (_, after) in zip(curve(base, training), curve(changed, training), strict=True):
-        for metric in before.keys() & after.keys() - {"ratio/histogram", "ratio/first", "train/skipped_updates"}:
+        for metric in before.keys() & after.keys() - {
+            "ratio/histogram",
+            "ratio/first",
+            "train/skipped_updates",
+        }:
             assert after[metric] == pytest.approx(before[metric], rel=1e-3, abs=1e-5), metric
 
 

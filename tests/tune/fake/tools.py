@@ -22,7 +22,7 @@ PRELOAD = ("leverl.record.metrics", "leverl.record.run_record", "yaml")
 
 STUDY: dict[str, Any] = {
     "name": "s",
-    "target": {"leverl": "grpo", "set": {"steps": 4}},
+    "target": {"leverl": "grpo", "set": {"steps": 4, "actor_learning_rate": 1e-3, "ppo_epochs": 1}},
     "strategy": "random",
     "space": {
         "actor_learning_rate": {"min": 1e-4, "max": 1e-1, "log": True},

@@ -13,7 +13,6 @@ READY := $(VENV)/.ready
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
   "$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$name" && break; done)
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
-TORCH_CPU_BUILDS := https://download.pytorch.org/whl/cpu
 # For models this small one thread a process is fastest; two processes share the work instead.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
@@ -31,8 +30,8 @@ $(READY): pyproject.toml constraints.txt
 	@echo "==> $(VENV) with $$($(PYTHON) --version)"
 	@[ -x $(BIN)/python ] || "$(PYTHON)" -m venv $(VENV)
 	@$(PIP) --upgrade 'pip>=25.1'
-	@echo "==> torch (CPU build)"
-	@$(PIP) torch 2>/dev/null || PIP_EXTRA_INDEX_URL=$(TORCH_CPU_BUILDS) $(PIP) torch
+	@echo "==> torch"
+	@$(PIP) torch
 	@echo "==> leverl, its extras and the development tools"
 	@PYTHONWARNINGS=ignore $(PIP) --group dev --editable '.[all]'
 	@touch $@

@@ -15,7 +15,7 @@ from leverl.record.process import TOKEN_VARIABLE, Command, Exit
 from leverl.record.run_record import Outcome, load_record
 from leverl.vocabulary import catalog
 
-PRELOAD: Final = ("leverl.engine.train.run",)
+PRELOAD: Final = ("leverl.engine.train.run", "leverl.cli.commands.train", "omegaconf")
 """What a training process imports; by name, for the coach never imports the engine."""
 
 _STOPPED_CODES: Final = (128 + signal.SIGINT, 128 + signal.SIGTERM)

@@ -2,7 +2,7 @@
 
 Started as `python -m leverl.executors.fork_server FD MODULE…` with one end of a Unix socket as file
 descriptor FD. Messages are JSON, one a line. In: `{"id", "argv", "env", "cwd", "log", "handle", "token"}`.
-Out: `{"ready": true, "threads": n}`, then `{"id", "pid", "created"}` for each request and
+Out: `{"ready": true, "threads": n}` (beside the main one), then `{"id", "pid", "created"}` for each request and
 `{"exit": pid, "code" | "signal", "peak_memory"}` for each child that ends.
 
 The server has one thread, for a fork copies only the thread that forks. When its socket closes it waits for
@@ -20,13 +20,15 @@ import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import psutil
 
 from leverl.record.layout import write_json
 
 Request = Mapping[str, Any]
+
+_FORK_SAFE_THREADS: Final = ("jemalloc_bg_thd",)
 
 
 def main() -> None:
@@ -37,7 +39,7 @@ def main() -> None:
         importlib.import_module(module)
     gc.collect()
     gc.freeze()  # what is imported stays on pages that children share
-    _send(connection, {"ready": True, "threads": psutil.Process().num_threads()})
+    _send(connection, {"ready": True, "threads": len(other_threads())})
     request = Server(connection).serve()
     if request is not None:
         become(request)
@@ -144,6 +146,16 @@ def become(request: Request) -> None:
         sys.argv = [program, *arguments]
         sys.path[0] = str(Path(program).resolve().parent)
         runpy.run_path(program, run_name="__main__")
+
+
+def other_threads() -> list[str]:
+    """Names of the threads beside this one that would be missing in a child.
+
+    That of jemalloc (Arrow's allocator) does not count: jemalloc prepares for forks.
+    """
+    names = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
+    names.remove(Path("/proc/self/comm").read_text().strip())
+    return [name for name in names if name not in _FORK_SAFE_THREADS]
 
 
 def write_handle(path: Path, pid: int, created: float, token: str) -> None:

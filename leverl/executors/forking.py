@@ -45,7 +45,7 @@ class ForkServer:
     def ready(self) -> bool:
         """Whether it can fork: its imports went well and left it with one thread."""
         self._pump_until(lambda: self._threads is not None)
-        return not self.closed and self._threads == 1
+        return not self.closed and self._threads == 0
 
     def start(self, request: Mapping[str, Any]) -> tuple[int, float] | None:
         """Pid and creation time of a new child; None when the server is gone."""

@@ -3,7 +3,7 @@
 import os
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TextIO
+from typing import TYPE_CHECKING, Final, Literal, TextIO
 
 from leverl.record.run_record import Outcome
 from leverl.report import numbers
@@ -31,14 +31,7 @@ _SHORT: Final = {
 }
 
 
-class TuneView(StudyObserver, Protocol):
-    """A view that also serves a watcher, who may leave before the study ends."""
-
-    def leave(self) -> None:
-        """Stop drawing, without a last word."""
-
-
-def make_tune_view(progress: Progress, stream: TextIO) -> TuneView:
+def make_tune_view(progress: Progress, stream: TextIO) -> StudyObserver:
     """The view for `progress`; "auto" redraws on a terminal and writes plain lines elsewhere."""
     if progress == "none":
         return SilentStudy()
@@ -53,7 +46,6 @@ class SilentStudy:
     def refreshed(self, view: StudyView) -> None: ...
     def event(self, text: str) -> None: ...
     def ended(self, view: StudyView) -> None: ...
-    def leave(self) -> None: ...
 
 
 class LiveTune:
@@ -74,9 +66,6 @@ class LiveTune:
     def ended(self, view: StudyView) -> None:
         self._view = view
         self._screen.close(ending(view))
-
-    def leave(self) -> None:
-        self._screen.close()
 
     def lines(self) -> list["Text"]:
         """The view as it is now."""
@@ -115,8 +104,6 @@ class PlainTune:
 
     def ended(self, view: StudyView) -> None:
         self._write(ending(view))
-
-    def leave(self) -> None: ...
 
     def _write(self, line: str) -> None:
         try:

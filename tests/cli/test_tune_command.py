@@ -190,9 +190,6 @@ class Screen:
     def ended(self, view: StudyView) -> None:
         self.seen.append(f"ended {view.phase}")
 
-    def leave(self) -> None:
-        self.seen.append("left")
-
 
 def test_watch_looks_until_the_study_is_over(
     tuner: Tuner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -224,5 +221,5 @@ def test_ctrl_c_ends_the_watching_and_not_the_study(
 
     monkeypatch.setattr("time.sleep", sleep)
     assert main(["tune", "--watch", "studies/demo"]) == 0
-    assert screen.seen == ["search", "left"]
+    assert screen.seen == ["search", "ended search"]
     assert capsys.readouterr().out.splitlines()[-1] == "next: leverl tune --watch studies/demo"

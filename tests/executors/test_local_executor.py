@@ -81,8 +81,6 @@ def test_what_a_process_gets_and_says(
     assert (folder / "log.txt").read_text().count("said") == 2  # appended
 
 
-
-
 def test_a_traceback_ends_in_the_log(
     executor: LocalExecutor, command: Callable[..., Command], tmp_path: Path
 ) -> None:
@@ -95,9 +93,7 @@ def test_a_traceback_ends_in_the_log(
 def test_stopping_reaches_children_too(
     executor: LocalExecutor, command: Callable[..., Command], tmp_path: Path, number: signal.Signals
 ) -> None:
-    program = (
-        "import os, signal\npid = os.fork()\nprint(pid, flush=True) if pid else None\nsignal.pause()\n"
-    )
+    program = "import os, signal\npid = os.fork()\nprint(pid, flush=True) if pid else None\nsignal.pause()\n"
     handle = start(executor, command(program), tmp_path / "run")
     log = tmp_path / "run" / "log.txt"
     child = int(wait_until(lambda: log.read_text() if log.exists() else ""))
@@ -164,7 +160,9 @@ def test_many_children_of_one_server(executor: LocalExecutor, tmp_path: Path) ->
         )
         for code in range(12)
     }
-    assert {code: finish(executor, handle).code for code, handle in handles.items()} == {n: n for n in range(12)}
+    assert {code: finish(executor, handle).code for code, handle in handles.items()} == {
+        n: n for n in range(12)
+    }
     assert len(executor._servers) == 1
 
 
@@ -188,3 +186,16 @@ def test_what_can_be_forked() -> None:
     assert can_fork((sys.executable, "-m", "leverl")) == (sys.platform == "linux")
     assert not can_fork((sys.executable, "-c", "pass"))
     assert not can_fork(("ls",))
+
+
+def test_a_server_with_threads_is_not_forked(executor: LocalExecutor, tmp_path: Path) -> None:
+    """A fork copies one thread only; locks held by the others would never be released."""
+    script = tmp_path / "program.py"
+    script.write_text("import os; print('parent', os.getppid())")
+    (tmp_path / "starts_a_thread.py").write_text(
+        "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    )
+    env = {"PYTHONPATH": str(tmp_path)}
+    command = Command((sys.executable, str(script)), env, ("starts_a_thread",))
+    assert finish(executor, start(executor, command, tmp_path / "run")).code == 0
+    assert (tmp_path / "run" / "log.txt").read_text() == f"parent {os.getpid()}\n"

@@ -69,7 +69,13 @@ def test_text_cannot_be_compared() -> None:
         parse("kl_in > 1").holds({"kl_in": "loss"})
 
 
-_ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
+_ARITHMETIC = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
 _COMPARE = {"<": operator.lt, "<=": operator.le, "==": operator.eq, ">": operator.gt, "!=": operator.ne}
 
 

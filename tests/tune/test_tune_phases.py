@@ -80,7 +80,9 @@ def test_candidates_run_on_fresh_seeds(tools: ModuleType) -> None:
     phase = Select(2, (2000, 2001), 4)
     states = finalists(tools)
     assert ids(phase.next(tools.history(*states), 3)) == ["001-s2000", "003-s2000", "001-s2001"]
-    assert {start.run.phase for start in phase.next(tools.history(*states), 3) if isinstance(start, Start)} == {SELECT}
+    assert {
+        start.run.phase for start in phase.next(tools.history(*states), 3) if isinstance(start, Start)
+    } == {SELECT}
 
 
 def test_the_leader_is_chosen_on_selection_seeds_alone(tools: ModuleType) -> None:
@@ -196,7 +198,9 @@ def test_a_base_that_always_fails(tools: ModuleType) -> None:
 
 
 def test_an_early_end_names_the_best_without_claiming_a_gain(tools: ModuleType) -> None:
-    found = conclude(tools.history(tools.state("c000", {}, 0.5), tools.state("c001", P1, 0.8)), finished=False)
+    found = conclude(
+        tools.history(tools.state("c000", {}, 0.5), tools.state("c001", P1, 0.8)), finished=False
+    )
     assert (found.config_id, found.comparison) == ("c001", None)
     assert "Budget used up before confirmation: c001 leads the search (0.8 ± 0.01, 1 seed)" in found.verdict
     assert "not shown" in found.verdict
@@ -230,7 +234,9 @@ def test_running_runs_are_waited_for_at_the_end_of_time(tools: ModuleType) -> No
 def test_a_study_that_is_complete_is_not_out_of_time(tools: ModuleType) -> None:
     found = strategy(tools, budget={"hours": 1})
     states = [tools.state("c000", {}, 0.9), tools.state("c001", P1, 0.8)]
-    states += [tools.state(c, p, s, seed=2000, phase=SELECT) for c, p, s in (("c000", {}, 0.9), ("c001", P1, 0.7))]
+    states += [
+        tools.state(c, p, s, seed=2000, phase=SELECT) for c, p, s in (("c000", {}, 0.9), ("c001", P1, 0.7))
+    ]
     step = found.next(tools.history(*states), 2, parallel=2, seconds_left=-1.0)
     assert (step.phase, step.out_of_time) == (DONE, False)
 
@@ -256,4 +262,7 @@ def test_statistics() -> None:
     assert standard_error([1.0]) is None
     assert standard_error([1.0, 2.0, 3.0]) == pytest.approx(0.57735, abs=1e-5)
     assert paired_t([1.0], [0.5]).interval is None
-    assert paired_t([2.0, 4.0], [1.0, 1.0]).interval == (pytest.approx(-10.7062, abs=1e-3), pytest.approx(14.7062, abs=1e-3))
+    assert paired_t([2.0, 4.0], [1.0, 1.0]).interval == (
+        pytest.approx(-10.7062, abs=1e-3),
+        pytest.approx(14.7062, abs=1e-3),
+    )

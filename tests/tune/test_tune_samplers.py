@@ -15,7 +15,13 @@ CONTINUOUS = {
     "actor_learning_rate": {"min": 1e-5, "max": 1e-1, "log": True},
     "kl_coef": {"min": 1e-4, "max": 1e-1, "log": True, "or": 0},
 }
-BASE = {"batch_size": 256, "mini_batch_size": 128, "ppo_epochs": 1, "clip_range": 0.2, "actor_learning_rate": 1e-3}
+BASE = {
+    "batch_size": 256,
+    "mini_batch_size": 128,
+    "ppo_epochs": 1,
+    "clip_range": 0.2,
+    "actor_learning_rate": 1e-3,
+}
 GRID = {"ppo_epochs": [1, 2, 3], "clip_range": [0.1, 0.2]}
 
 
@@ -122,7 +128,9 @@ def play(tools: ModuleType, space: Space, count: int, score: Any) -> list[Any]:
 
 def test_bayes_keeps_away_from_where_runs_fail(tools: ModuleType) -> None:
     """A score that rises towards a wall of memory, the case where forgotten failures are proposed for ever."""
-    space = make({"actor_learning_rate": {"min": 1e-5, "max": 1e-1, "log": True}, "kl_coef": CONTINUOUS["kl_coef"]})
+    space = make(
+        {"actor_learning_rate": {"min": 1e-5, "max": 1e-1, "log": True}, "kl_coef": CONTINUOUS["kl_coef"]}
+    )
 
     def wall(params: Any) -> float | Outcome:
         rate = params["actor_learning_rate"]
@@ -152,7 +160,11 @@ def test_bayes_respects_constraints_and_sizes(tools: ModuleType) -> None:
 
 def test_bayes_counts_running_runs_and_drops_what_has_no_effect(tools: ModuleType) -> None:
     space = make(
-        {"clip_range": {"min": 0.05, "max": 0.4, "log": True}, "mini_batch_size": [128, 256], "kl_coef": [0.0, 0.1]}
+        {
+            "clip_range": {"min": 0.05, "max": 0.4, "log": True},
+            "mini_batch_size": [128, 256],
+            "kl_coef": [0.0, 0.1],
+        }
     )
     states = play(tools, space, STARTUP, lambda params: 0.1 * len(params))
     running = tools.state("c099", {"clip_range": 0.11, "mini_batch_size": 128, "kl_coef": 0.0}, outcome=None)

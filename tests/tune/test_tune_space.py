@@ -81,7 +81,9 @@ def test_constraints_name_levers() -> None:
 
 
 def test_constraints_see_levers_that_are_not_searched_and_sizes_that_follow() -> None:
-    space = make({"batch_size": [128, 192, 256]}, ("batch_size // group_size >= 28", "num_rollout_batches == 1"))
+    space = make(
+        {"batch_size": [128, 192, 256]}, ("batch_size // group_size >= 28", "num_rollout_batches == 1")
+    )
     admitted = [cell["batch_size"] for cell in space.cells() if space.admit(cell).params]
     assert admitted == [256]
     assert "does not hold for batch_size = 128, group_size = 8" in space.admit({"batch_size": 128}).reason
@@ -105,7 +107,9 @@ def test_a_value_beside_the_range_is_a_categorical_of_its_own() -> None:
 
 
 def test_the_base_may_lie_outside() -> None:
-    space = make({"actor_learning_rate": {"min": 1e-2, "max": 1e-1, "log": True}, "ppo_epochs": [1, 2]}, **_BASE)
+    space = make(
+        {"actor_learning_rate": {"min": 1e-2, "max": 1e-1, "log": True}, "ppo_epochs": [1, 2]}, **_BASE
+    )
     assert space.base_params() == {"actor_learning_rate": 1e-3, "ppo_epochs": 1}
     assert space.fill(space.base_params()) is None
     assert space.encode(space.base_params()) == {"ppo_epochs": 1}

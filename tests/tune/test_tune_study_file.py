@@ -50,7 +50,9 @@ def test_words_of_wandb_are_understood() -> None:
             "target": {"leverl": "grpo"},
             "method": "random",
             "metric": {"name": "eval/score", "goal": "minimize"},
-            "parameters": {"actor_learning_rate": {"distribution": "log_uniform_values", "min": 1e-5, "max": 1e-3}},
+            "parameters": {
+                "actor_learning_rate": {"distribution": "log_uniform_values", "min": 1e-5, "max": 1e-3}
+            },
             "run_cap": 25,
         }
     )
@@ -110,7 +112,12 @@ def test_seeds_of_phases_and_studies_never_meet() -> None:
     seen: set[int] = set()
     for seed in (0, 1, 7):
         study = load_study(
-            {**MINIMAL, "seed": seed, "seeds": {"search": 500, "select": 500, "confirm": 500}, "budget": {"trials": 9999}}
+            {
+                **MINIMAL,
+                "seed": seed,
+                "seeds": {"search": 500, "select": 500, "confirm": 500},
+                "budget": {"trials": 9999},
+            }
         )
         for phase in (SEARCH, SELECT, CONFIRM):
             seeds = study.seeds_of(phase)

@@ -187,7 +187,7 @@ def _watch(folder: Path, output: Output, progress: Progress) -> int:
             time.sleep(WATCH_SECONDS)
             view = read_study(folder)
     except KeyboardInterrupt:
-        shown.leave()
+        shown.ended(view)
         output.finish({"folder": folder, "phase": view.phase}, "", f"leverl tune --watch {folder}")
         return 0
     shown.ended(view)

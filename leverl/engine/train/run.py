@@ -23,7 +23,14 @@ from leverl.engine.train import checkpoint as checkpoints
 from leverl.engine.train.checkpoint import Checkpoint, Counters
 from leverl.engine.train.loop import Session, outcome_of, run
 from leverl.engine.train.signals import StopRequest
-from leverl.errors import CheckpointError, ConfigError, EnvironmentProblem, LeverlError, NonFiniteLoss
+from leverl.errors import (
+    CheckpointError,
+    ConfigError,
+    EnvironmentProblem,
+    LeverlError,
+    NonFiniteLoss,
+    TrainingFailed,
+)
 from leverl.record.layout import RunFolder, write_atomically
 from leverl.record.metrics import drop_after
 from leverl.record.observer import Observer, Silent
@@ -58,7 +65,6 @@ def start(loaded: loader.Loaded, folder: Path, *, observer: Observer | None = No
         raise ConfigError(f"{folder} holds a run already. Resume it, or choose another name.")
     config = loaded.config
     record = _new_record(config, folder, loaded.source)
-    _create(paths, config, record, loaded.source)
     return _conduct(paths, config, record, None, (config.seed,), observer)
 
 
@@ -83,7 +89,6 @@ def resume(folder: Path, *, observer: Observer | None = None) -> Result:
         )
     config = loader.load(folder).config
     found = checkpoints.latest(paths.checkpoints)
-    drop_after(paths.metrics, found.counters.step if found else -1)
     seed: Seed = _fork_seed(config, record.parent) if record.parent else (config.seed,)
     begun = found
     if begun is None and record.parent is not None:
@@ -138,7 +143,6 @@ def fork(prepared: Fork, folder: Path, *, observer: Observer | None = None) -> R
     record = _new_record(config, folder, str(origin.path)).with_(
         parent=parent, changed=prepared.changed, step=origin.counters.step
     )
-    _create(paths, config, record, str(origin.path))
     return _conduct(paths, config, record, origin, _fork_seed(config, parent), observer, forked=True)
 
 
@@ -157,10 +161,13 @@ def _fork_seed(config: Config, parent: str) -> Seed:
     return (config.seed, "fork", origin.parent.parent.name, origin.name)
 
 
-def _create(paths: RunFolder, config: Config, record: RunRecord, source: str) -> None:
+def _begin(paths: RunFolder, config: Config, record: RunRecord, step: int) -> None:
+    """From here on the run exists; what an interrupted attempt measured after its checkpoint is measured again."""
     try:
         paths.path.mkdir(parents=True, exist_ok=True)
-        write_atomically(paths.config, loader.dump(config, f"Resolved from {source}."))
+        if not paths.config.is_file():
+            write_atomically(paths.config, loader.dump(config, f"Resolved from {record.source}."))
+        drop_after(paths.metrics, step)
         record.save(paths.record)
     except OSError as error:
         raise EnvironmentProblem(f"cannot write to {paths.path}: {error.strerror or error}.") from error
@@ -198,31 +205,32 @@ def _conduct(
     observer = observer or Silent()
     torch.set_num_threads(config.train.threads)
     disable_progress_bar()  # transformers' own, one for each file it loads or saves
-    record.save(paths.record)
+    goes_on_from = begun.counters.step if begun and not forked else -1
     session: Session | None = None
     with StopRequest() as stop:
         try:
             session = _session(paths, config, record, begun, seed, observer, forked=forked)
-            observer.started(paths.path.name, config.model_dump(mode="json"), session.record)
+            _begin(paths, config, record, goes_on_from)
+            observer.started(paths.path.name, config.model_dump(mode="json"), record)
             run(session, stop)
             outcome, message = outcome_of(stop, session)
         except Exception as error:
+            if (
+                session is None
+                and isinstance(error, LeverlError)
+                and error.exit_code != TrainingFailed.exit_code
+            ):
+                raise  # nothing was started, nothing is left behind
+            if session is None:
+                _begin(paths, config, record, goes_on_from)
             _close(paths, config, session.record if session else record, session, *_explain(error), observer)
-            if isinstance(error, LeverlError) and error.exit_code != 3:
-                raise
-            if not isinstance(error, LeverlError | MemoryError | torch.OutOfMemoryError):
-                raise
-            return _result(paths)
+            if isinstance(error, TrainingFailed | MemoryError | torch.OutOfMemoryError):
+                return _result(paths)
+            raise
         except KeyboardInterrupt:
-            _close(
-                paths,
-                config,
-                record,
-                session,
-                Outcome.INTERRUPTED,
-                "stopped at once, no new checkpoint",
-                observer,
-            )
+            if session is not None:
+                message = "stopped at once, without a new checkpoint"
+                _close(paths, config, session.record, session, Outcome.INTERRUPTED, message, observer)
             raise
     _close(paths, config, session.record, session, outcome, message, observer)
     return _result(paths)

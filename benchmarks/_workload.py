@@ -133,7 +133,12 @@ def byte_tokenizer() -> Any:
 
     vocab = {token: index for index, token in enumerate((PAD, EOS, *sorted(ByteLevel.alphabet())))}
     return Qwen2Tokenizer(
-        vocab=vocab, merges=[], pad_token=PAD, eos_token=EOS, unk_token=PAD, clean_up_tokenization_spaces=False
+        vocab=vocab,
+        merges=[],
+        pad_token=PAD,
+        eos_token=EOS,
+        unk_token=PAD,
+        clean_up_tokenization_spaces=False,
     )
 
 

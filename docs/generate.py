@@ -1,12 +1,13 @@
 """Writes the tables in docs/*.md that follow from the code, between `<!-- generated: NAME -->` and `<!-- end -->`.
 
-    python docs/generate.py            # rewrite them
-    python docs/generate.py --check    # exit 1 and name the pages that are out of date
+python docs/generate.py            # rewrite them
+python docs/generate.py --check    # exit 1 and name the pages that are out of date
 """
 
 import re
 import sys
 from collections.abc import Callable, Iterable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,7 +41,14 @@ def levers() -> str:
     sections = dict.fromkeys(lever.path.rpartition(".")[0] for lever in catalog.LEVERS)
     for section in sections:
         rows = [
-            (f"`{x.name}`", typed(tree.get(Config(), x.path)), tree.allowed(x.path), _search(x), x.effect, x.text)
+            (
+                f"`{x.name}`",
+                typed(tree.get(Config(), x.path)),
+                tree.allowed(x.path),
+                _search(x),
+                x.effect,
+                x.text,
+            )
             for x in catalog.LEVERS
             if x.path.rpartition(".")[0] == section
         ]
@@ -68,7 +76,9 @@ def algorithms() -> str:
         (
             f"`{spec.name}`",
             spec.title,
-            {"group": "group mean and std", "leave_one_out": "leave-one-out mean", "gae": "GAE"}[spec.advantage],
+            {"group": "group mean and std", "leave_one_out": "leave-one-out mean", "gae": "GAE"}[
+                spec.advantage
+            ],
             "yes" if spec.needs_critic else "no",
             "2" if spec.needs_group else "1",
             spec.citation,
@@ -87,7 +97,7 @@ def recipes() -> str:
     """The packaged recipes and what each sets."""
     rows = []
     for name in loader.recipes():
-        text = loader._RECIPES.joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+        text = files("leverl.config").joinpath("recipes", f"{name}.yaml").read_text(encoding="utf-8")
         lines = [line.partition("  #")[0].strip() for line in text.splitlines()]
         about = " ".join(line.removeprefix("# ") for line in lines if line.startswith("#"))
         sets = [line.replace(": ", "=") for line in lines if line and not line.startswith(("#", "extends"))]
@@ -108,7 +118,9 @@ def inert() -> str:
                 names.setdefault(reason, []).append(f"`{catalog.by_path(path).name}`")
     missing = combinations.INERT.keys() - found
     if missing:
-        raise SystemExit(f"docs/generate.py: no mode makes {', '.join(sorted(missing))} inert; add one to MODES")
+        raise SystemExit(
+            f"docs/generate.py: no mode makes {', '.join(sorted(missing))} inert; add one to MODES"
+        )
     rows = [(", ".join(paths), reason) for reason, paths in names.items()]
     return _table(("has no effect", "because"), rows)
 

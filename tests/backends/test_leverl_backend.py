@@ -39,7 +39,7 @@ def test_impossible_combinations_are_refused() -> None:
 
 
 def test_a_base_with_a_setting_without_effect_is_still_the_users_mistake() -> None:
-    with pytest.raises(ConfigError, match="clip_range = 0.1 would have no effect"):
+    with pytest.raises(ConfigError, match=r"clip_range = 0.1 would have no effect"):
         LeverlBackend("grpo", {"mini_batch_size": 256, "batch_size": 256, "ppo_epochs": 1, "clip_range": 0.1})
 
 

@@ -187,7 +187,7 @@ def test_a_killed_process_is_infrastructure_once(
 
 def test_a_study_where_everything_crashes_gives_up(tmp_path: Path, tools: ModuleType) -> None:
     with pytest.raises(
-        TrainingFailed, match="all of the first 4 runs crashed.*the reward function is broken"
+        TrainingFailed, match=r"all of the first 4 runs crashed.*the reward function is broken"
     ):
         tools.tune(tmp_path, tools.study(), {"crash_all": True})
     log = tmp_path / "log"

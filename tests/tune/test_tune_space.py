@@ -76,7 +76,7 @@ def test_the_same_lever_twice() -> None:
 
 
 def test_constraints_name_levers() -> None:
-    with pytest.raises(ConfigError, match="constraint 'eval_score > 1'.*unknown setting"):
+    with pytest.raises(ConfigError, match=r"constraint 'eval_score > 1'.*unknown setting"):
         make({"ppo_epochs": [1, 2]}, ("eval_score > 1",))
 
 

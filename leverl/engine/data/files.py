@@ -10,9 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-import pyarrow.parquet
-
 from leverl.engine.data.prompt import Message, Prompt
 from leverl.errors import DataError
 from leverl.plugins import DATASETS, nearest
@@ -145,6 +142,8 @@ def _rows(path: str) -> Rows:
 
 
 def _parquet_rows(path: Path) -> Rows:
+    import pyarrow.parquet  # here, for it starts a thread, and a process with threads cannot be forked safely
+
     try:
         table = pyarrow.parquet.read_table(path, partitioning=None)
     except (pyarrow.ArrowException, OSError) as error:
@@ -183,6 +182,8 @@ def _text(path: Path) -> str:
 
 
 def _folder_rows(path: str, folder: Path, split: str | None) -> Rows:
+    import pyarrow
+
     datasets = DATASETS.require(f"to read the folder '{path}'")
     try:
         data = datasets.load_from_disk(str(folder))
@@ -202,6 +203,8 @@ def _folder_rows(path: str, folder: Path, split: str | None) -> Rows:
 
 
 def _hub_rows(path: str) -> Rows:
+    import pyarrow
+
     datasets = DATASETS.require(f"to read '{path}'")
     name, _, split = path.removeprefix(HUB).partition(":")
     try:

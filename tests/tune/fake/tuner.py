@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 specification = importlib.util.spec_from_file_location("fake_tools", Path(__file__).with_name("tools.py"))
-assert specification is not None and specification.loader is not None
+assert specification is not None
+assert specification.loader is not None
 tools = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(tools)
 

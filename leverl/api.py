@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 Overrides = Sequence[str] | Mapping[str, Any]
 
 _ARTICLE_KEYS: Final = {"lr": "actor_learning_rate", "learning_rate": "actor_learning_rate"}
+_PPO_OF_PRETRAINED: Final = {
+    "extends": "grpo-llm",
+    "algorithm": "ppo",
+    "group_size": 1,
+    "kl_in": "reward",
+    "critic_learning_rate": 1e-5,
+}
 
 
 def train(
@@ -139,29 +146,37 @@ def tune(
 
 
 def train_with_verl(config: Mapping[str, Any], **settings: Any) -> float:
-    """The function that tuning recipes written for verl call: configuration in, reward score out.
+    """The function that tuning recipes written for verl call: configuration in, score out.
 
     Takes the short keys such recipes use (`model`, `lr`, `kl_coef`, `ppo_epochs`, `batch_size`, `save_path`)
-    and trains with leverl's own engine, PPO by default. `settings` are further settings of the run.
+    and trains with leverl's own engine, with PPO: for the embedded model by the recipe `ppo`, for any other by
+    `grpo-llm` made PPO. `settings` are further settings of the run; both win over the recipe.
 
     Returns:
         The held-out score of the run: mean of its last evaluations.
 
     Raises:
-        ConfigError: a key is unknown or impossible.
+        ConfigError: a key is unknown, given twice or impossible, or a run lies at `save_path` already.
         TrainingFailed: the run ended without a score.
     """
     from leverl.errors import TrainingFailed
 
-    wanted = {_ARTICLE_KEYS.get(key, key): value for key, value in config.items()}
+    wanted: dict[str, Any] = {}
+    for key, value in (*config.items(), *settings.items()):
+        name = _ARTICLE_KEYS.get(key, key)
+        if name in wanted:
+            raise ConfigError(f"train_with_verl: '{key}' is given twice: {wanted[name]!r} and {value!r}.")
+        wanted[name] = value
     folder = Path(str(wanted.pop("save_path"))) if "save_path" in wanted else None
+    embedded = wanted.get("model", "embedded") == "embedded"
     result = train(
-        {"extends": "ppo", **wanted, **settings},
+        {"extends": "ppo", **wanted} if embedded else {**_PPO_OF_PRETRAINED, **wanted},
         name=folder.name if folder else None,
         out=folder.parent if folder else "runs",
     )
     if result.score is None:
-        raise TrainingFailed(f"{result.folder} ended as {result.outcome}: {result.record.message}")
+        trouble = result.record.message or "it had no held-out prompts (set eval_files)."
+        raise TrainingFailed(f"{result.folder} has no score ({result.outcome}): {trouble}")
     return result.score.mean
 
 

@@ -44,6 +44,7 @@ def token_log_probs(
     *,
     temperature: float,
     entropy: bool = False,
+    entropy_gradient: bool = True,
     support: Support | None = None,
 ) -> TokenLogProbs:
     """One forward pass; differentiable when gradients are enabled.
@@ -54,6 +55,8 @@ def token_log_probs(
             by the logits one position before it.
         temperature: logits are divided by it, as in sampling.
         entropy: compute the entropy too.
+        entropy_gradient: False when it is only measured; its intermediate results [n, V] are then not kept for
+            a backward pass.
         support: restricts the distribution as the sampler did. The token itself always stays in it, else
             float noise at the edge of a nucleus would give −inf.
 
@@ -66,7 +69,9 @@ def token_log_probs(
     positions = sequences.prompt_lengths[rows] + columns
     tokens = sequences.ids[rows, positions]
     logits = _response_logits(policy.model, sequences, rows, positions - 1)[:, : policy.vocab_size]
-    flat = log_probs_of(logits, tokens, temperature, entropy=entropy, support=support)
+    flat = log_probs_of(
+        logits, tokens, temperature, entropy=entropy, entropy_gradient=entropy_gradient, support=support
+    )
     return TokenLogProbs(
         _scatter(flat[0], rows, columns, sequences),
         None if flat[1] is None else _scatter(flat[1], rows, columns, sequences),
@@ -94,6 +99,7 @@ def log_probs_of(
     temperature: float,
     *,
     entropy: bool = False,
+    entropy_gradient: bool = True,
     support: Support | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """Log-probs [n] of `tokens` [n] under `logits` [n, V] of any float dtype, and the entropy [n]."""
@@ -107,6 +113,8 @@ def log_probs_of(
     log_probs = log_softmax.gather(1, tokens[:, None]).squeeze(1)
     if not entropy:
         return log_probs, None
+    if not entropy_gradient:
+        return log_probs, torch.special.entr(log_softmax.detach().exp()).sum(dim=-1)
     # 0 · −inf is NaN, in the gradient too.
     finite = log_softmax.masked_fill(log_softmax == -torch.inf, 0.0)
     return log_probs, -(log_softmax.exp() * finite).sum(dim=-1)

@@ -9,6 +9,7 @@ from leverl.config.arithmetic import updates_per_rollout
 from leverl.config.schema import Config
 from leverl.engine.algo.aggregation import aggregate, loss_total
 from leverl.engine.algo.kl import KL_ESTIMATORS
+from leverl.engine.algo.mismatch import log_prob_mismatch
 from leverl.engine.algo.policy_loss import PolicyLossTerms, clipped_policy_loss
 from leverl.engine.algo.ratio import ratio_histogram, ratio_statistics
 from leverl.engine.data.batch import Batch
@@ -83,8 +84,9 @@ class Actor:
         total = loss_total(mask, self._algorithm.loss_aggregation, self._norm_length)
         loss = torch.zeros((), dtype=torch.float64)
         self.optimizer.zero_grad()
+        in_loss = self._algorithm.entropy_coef != 0
         for micro in micro_batches_of(batch, mini.rows, self._micro_batch_tokens, self.policy.device):
-            computed = micro.log_probs(self.policy, self._view, entropy=True)
+            computed = micro.log_probs(self.policy, self._view, entropy=True, entropy_gradient=in_loss)
             part = self._loss(micro.batch, computed, total, mini.first, progress)
             part.backward()  # type: ignore[no-untyped-call]
             loss += part.detach().double().cpu()
@@ -126,6 +128,8 @@ class Actor:
             bonus = aggregate(entropy, mask, algorithm.loss_aggregation, total=total)
             loss = loss - algorithm.entropy_coef * bonus
         progress.add(terms, mask, entropy, old_log_probs - log_probs, first)
+        if first:
+            progress.compare(log_probs.detach()[mask], batch.rollout_log_probs[mask])
         progress.losses(policy_loss, kl_loss)
         return loss
 
@@ -137,6 +141,8 @@ class _Progress:
         self.meter = Meter()
         self._ratios: list[Tensor] = []
         self._first = 0.0
+        self._trainer: list[Tensor] = []
+        self._sampler: list[Tensor] = []
         self._policy_loss = 0.0
         self._kl_loss: float | None = None
 
@@ -156,6 +162,11 @@ class _Progress:
         self.meter.add("actor/entropy", float(entropy.detach()[mask].mean()), tokens)
         self.meter.add("actor/ppo_kl", float(kl_to_old.detach()[mask].mean()), tokens)
 
+    def compare(self, trainer: Tensor, sampler: Tensor) -> None:
+        """Log-probs of the same tokens under the weights that sampled them: computed by trainer and sampler."""
+        self._trainer.append(trainer.float().cpu())
+        self._sampler.append(sampler.float().cpu())
+
     def losses(self, policy_loss: Tensor, kl_loss: Tensor | None) -> None:
         """Shares of micro-batches; they add up over a mini-batch."""
         self._policy_loss += float(policy_loss.detach())
@@ -173,10 +184,27 @@ class _Progress:
         found["actor/pg_loss"] = self._policy_loss / updates
         if self._kl_loss is not None:
             found["actor/kl_loss"] = self._kl_loss / updates
-        return found | {
-            "ratio/first": self._first,
-            "ratio/below": shares.below,
-            "ratio/inside": shares.inside,
-            "ratio/above": shares.above,
-            "ratio/histogram": ratio_histogram(ratio, everywhere),
+        return (
+            found
+            | {
+                "ratio/first": self._first,
+                "ratio/below": shares.below,
+                "ratio/inside": shares.inside,
+                "ratio/above": shares.above,
+                "ratio/histogram": ratio_histogram(ratio, everywhere),
+            }
+            | self._mismatch()
+        )
+
+    def _mismatch(self) -> Metrics:
+        """How far trainer and sampler are apart, on the first mini-batch: before its update they should agree."""
+        if not self._trainer:
+            return {}
+        trainer, sampler = torch.cat(self._trainer), torch.cat(self._sampler)
+        found = log_prob_mismatch(trainer, sampler, torch.ones_like(trainer, dtype=torch.bool))
+        return {
+            "rollout/mismatch_mean": found.mean_abs,
+            "rollout/mismatch_max": found.max_abs,
+            "rollout/mismatch_k3": found.k3,
+            "rollout/ess": found.ess,
         }

@@ -12,6 +12,7 @@ from leverl.engine.policy.load import Policy
 from leverl.engine.policy.log_probs import Support, TokenLogProbs, token_log_probs
 from leverl.engine.policy.sequences import Sequences, join, micro_batches
 from leverl.engine.policy.value import ValueModel
+from leverl.engine.roles.padding import pieces
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,16 @@ class MicroBatch:
     def width(self) -> int:
         return int(self.batch.responses.shape[1])
 
-    def log_probs(self, policy: Policy, view: "View", *, entropy: bool = False) -> TokenLogProbs:
+    def log_probs(
+        self, policy: Policy, view: "View", *, entropy: bool = False, entropy_gradient: bool = True
+    ) -> TokenLogProbs:
         """Log-probs [b, width] of the sampled tokens, in the distribution that `view` describes."""
         return token_log_probs(
             policy,
             self.sequences,
             temperature=view.temperature,
             entropy=entropy,
+            entropy_gradient=entropy_gradient,
             support=view.support,
         )
 
@@ -63,17 +67,24 @@ def micro_batches_of(
 ) -> Iterator[MicroBatch]:
     """Cut `rows` into micro-batches of at most `max_tokens` padded tokens, sorted by length.
 
-    Sorting keeps padding, and with it wasted work, small; sums over the parts do not depend on it.
+    They are smaller than that where lengths differ so much that padding would cost more than another pass;
+    sums over the parts do not depend on it.
     """
-    lengths, prompt_lengths = batch.lengths, batch.prompt_lengths
-    for part in micro_batches((lengths + prompt_lengths)[rows], max_tokens):
-        chosen = rows[part]
+    lengths, totals = batch.lengths, batch.lengths + batch.prompt_lengths
+    for chosen in _similar(rows, totals[rows], max_tokens):
         micro = batch.rows(chosen, max(1, int(lengths[chosen].max())))
         prompts = [batch.prompts[int(g)].token_ids for g in micro.group]
         sequences = join(prompts, micro.responses, lengths[chosen])
         if device is not None:
             micro, sequences = micro.to(device), sequences.to(device)
         yield MicroBatch(chosen, micro, sequences)
+
+
+def _similar(rows: Tensor, totals: Tensor, max_tokens: int) -> Iterator[Tensor]:
+    """`rows`, whose sequences have `totals` tokens, in parts of similar length, longest first."""
+    for part in micro_batches(totals, max_tokens):
+        for piece in part.split(pieces(totals[part])):
+            yield rows[piece]
 
 
 @torch.no_grad()

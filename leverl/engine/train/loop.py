@@ -19,6 +19,7 @@ from leverl.engine.train.checkpoint import Checkpoint, Counters
 from leverl.engine.train.dataflow import ppo_iteration
 from leverl.engine.train.devices import gpu_metrics
 from leverl.engine.train.evaluate import evaluate
+from leverl.engine.train.mismatch import refuse_mismatch
 from leverl.engine.train.signals import StopRequest
 from leverl.engine.train.stopwatch import Stopwatch
 from leverl.record.layout import RunFolder
@@ -40,6 +41,7 @@ class Session:
     record: RunRecord
     counters: Counters
     observer: Observer
+    first_step: int  # of this sitting
 
 
 def run(session: Session, stop: StopRequest) -> Checkpoint:
@@ -74,6 +76,8 @@ def _step(session: Session, clock: Stopwatch, writer: MetricsWriter) -> None:
     began = time.perf_counter()
     prompts = session.source.next(config.rollout.prompts_per_iteration)
     batch, metrics = ppo_iteration(prompts, step, session.roles, config, clock, *session.seed)
+    if step == session.first_step:
+        refuse_mismatch(metrics, config.model.dtype)
     session.counters = _counted(session.counters, batch, step)
     samples: tuple[Sample, ...] = ()
     if _due(config.evaluation.every, step) or step == config.train.steps:

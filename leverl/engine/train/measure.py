@@ -5,7 +5,6 @@ from torch import Tensor
 
 from leverl.config.schema import Config
 from leverl.engine.algo.kl import kl_k1, kl_k3
-from leverl.engine.algo.mismatch import log_prob_mismatch
 from leverl.engine.data.batch import FAILED, TRUNCATED, Batch
 from leverl.engine.roles.meter import Metrics
 
@@ -18,7 +17,6 @@ def measure(batch: Batch, config: Config) -> Metrics:
         | _lengths(batch)
         | _advantages(batch)
         | _reference_kl(batch, config)
-        | _mismatch(batch)
     )
 
 
@@ -105,16 +103,3 @@ def _reference_kl(batch: Batch, config: Config) -> Metrics:
     if config.algorithm.kl_in == "reward":
         found["actor/reward_kl_penalty"] = k1
     return found
-
-
-def _mismatch(batch: Batch) -> Metrics:
-    """How far the trainer's log-probs are from the sampler's; known only where they were recomputed."""
-    if batch.old_log_probs is None or batch.old_log_probs is batch.rollout_log_probs or not batch.mask.any():
-        return {}
-    found = log_prob_mismatch(batch.old_log_probs, batch.rollout_log_probs, batch.mask)
-    return {
-        "rollout/mismatch_mean": found.mean_abs,
-        "rollout/mismatch_max": found.max_abs,
-        "rollout/mismatch_k3": found.k3,
-        "rollout/ess": found.ess,
-    }

@@ -283,7 +283,9 @@ def _session(
         _restore(begun, roles, source, forked=forked)
     counters = begun.counters if begun else Counters()
     weights.push(roles.actor.policy.model, roles.rollout.engine, version=counters.step)
-    return Session(config, paths, roles, source, held_out, seed, record, counters, observer)
+    return Session(
+        config, paths, roles, source, held_out, seed, record, counters, observer, counters.step + 1
+    )
 
 
 def _restore(begun: Checkpoint, roles: local.Roles, source: PromptSource, *, forked: bool) -> None:

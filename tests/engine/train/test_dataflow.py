@@ -64,12 +64,39 @@ def test_d45_the_first_ratio_of_every_iteration_is_one(
     assert max(first) <= 1e-5
 
 
-def test_d56_recomputed_log_probs_show_their_distance_from_the_samplers() -> None:
-    _, metrics = Iterations(old_log_probs="recompute").next()
-    assert metrics["rollout/mismatch_max"] <= 1e-5
+@pytest.mark.parametrize("source", ["rollout", "recompute"])
+def test_d54_the_distance_between_trainer_and_sampler_is_always_logged(source: str) -> None:
+    _, metrics = Iterations(old_log_probs=source).next()
+    assert 0 < metrics["rollout/mismatch_mean"] <= metrics["rollout/mismatch_max"] <= 1e-5
+    assert metrics["rollout/mismatch_k3"] <= 1e-6
     assert metrics["rollout/ess"] == pytest.approx(1.0, abs=1e-6)
-    _, metrics = Iterations(old_log_probs="rollout").next()
-    assert "rollout/mismatch_max" not in metrics, "nothing was recomputed, so nothing is known"
+
+
+def test_d54_a_sampler_that_disagrees_ends_the_run_at_the_first_step(
+    train: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from leverl.engine.roles.rollout import Rollout
+
+    real = Rollout.generate
+
+    def colder(self: Rollout, *arguments: Any) -> Batch:
+        batch = real(self, *arguments)
+        return batch.with_(rollout_log_probs=batch.rollout_log_probs * 1.2)
+
+    monkeypatch.setattr(Rollout, "generate", colder)
+    result = train("run")
+    assert result.outcome is Outcome.CRASHED
+    assert "trainer and sampler disagree" in result.record.message
+
+
+def test_d56_where_the_old_log_probs_come_from_is_the_users_choice() -> None:
+    run = Iterations(old_log_probs="rollout")
+    batch, _ = run.next()
+    assert batch.old_log_probs is batch.rollout_log_probs
+    run = Iterations(old_log_probs="recompute")
+    batch, _ = run.next()
+    assert batch.old_log_probs is not batch.rollout_log_probs
+    assert torch.allclose(batch.require("old_log_probs"), batch.rollout_log_probs, atol=1e-5)
 
 
 @pytest.mark.parametrize("recipe", ["grpo", "ppo"])

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-
 TRAIN_TOKENS = 3072
 """Tokens of a training pass: larger ones are slower (fresh memory at each pass, out of the caches)."""
 

@@ -92,11 +92,11 @@ def _level(layers: Sequence[Mapping[str, int]], name: str) -> int:
     return max((number for number, layer in enumerate(layers) if name in layer), default=-1)
 
 
-def nearest_divisors(whole: int, part: int) -> str:
-    """A sentence with the divisors of `whole` closest to `part`, below and above."""
+def nearest_divisors(whole: int, part: int, name: str = "") -> str:
+    """A sentence with the divisors of `whole` closest to `part`, below and above: values for `name`."""
     divisors = [n for n in range(1, whole + 1) if whole % n == 0]
     below, above = [n for n in divisors if n <= part], [n for n in divisors if n >= part]
-    return f"Nearest that fit: {', '.join(str(n) for n in [*below[-1:], *above[:1]])}."
+    return f"Nearest {f'{name} ' if name else ''}that fit: {', '.join(str(n) for n in [*below[-1:], *above[:1]])}."
 
 
 def _short(path: str) -> str:

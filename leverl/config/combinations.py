@@ -38,7 +38,7 @@ def _impossible(config: Config) -> Iterator[str]:
     if rollout.batch_size % rollout.group_size:
         yield (
             f"batch_size = {rollout.batch_size} is not a multiple of group_size = {rollout.group_size} "
-            f"(batch_size counts responses). {nearest_divisors(rollout.batch_size, rollout.group_size)}"
+            f"(batch_size counts responses). {nearest_divisors(rollout.batch_size, rollout.group_size, 'group_size')}"
         )
     if rollout.batch_size != rollout.num_rollout_batches * rollout.rollout_micro_batch_size:
         yield (

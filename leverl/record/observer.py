@@ -25,6 +25,9 @@ class Observer(Protocol):
     def started(self, name: str, config: Mapping[str, Any], record: RunRecord) -> None:
         """The run begins (or goes on) at `record.step`, up to `record.until`."""
 
+    def note(self, text: str) -> None:
+        """Something a person should know; also kept in `run.json`."""
+
     def phase(self, name: str) -> None:
         """What happens now: "generating", "scoring", "training", "evaluating", "saving" …"""
 
@@ -42,6 +45,7 @@ class Silent:
     """Watches nothing."""
 
     def started(self, name: str, config: Mapping[str, Any], record: RunRecord) -> None: ...
+    def note(self, text: str) -> None: ...
     def phase(self, name: str) -> None: ...
     def stepped(self, step: int, metrics: Mapping[str, MetricValue], samples: Sequence[Sample]) -> None: ...
     def saved(self, step: int, path: str) -> None: ...

@@ -48,6 +48,9 @@ class RunRecord:
     parent: str | None = None
     changed: dict[str, list[Any]] = field(default_factory=dict)  # fork: path → [before, after]
     message: str = ""
+    notes: list[str] = field(
+        default_factory=list
+    )  # oddities of the run: dropped prompts, a reward that raised
     score: Score | None = None
     started: str = ""
     ended: str | None = None

@@ -44,6 +44,9 @@ def score_of(evaluations: Series, standard_errors: Series, last_k: int) -> Score
     The evaluations share their prompts, so their errors do not average out: the standard error is the mean of
     theirs (an upper bound). None when there is no evaluation or one of them is not finite.
     """
+    trained = tuple(step for step in evaluations.steps if step > 0)
+    if trained:  # the evaluation before any training counts only where there is no other
+        last_k = min(last_k, len(trained))
     values = evaluations.values[-last_k:]
     if not values or not all(math.isfinite(value) for value in values):
         return None

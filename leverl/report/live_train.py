@@ -47,6 +47,9 @@ class LiveTrain:
         self._state.start(name, config, record)
         self._screen.open()
 
+    def note(self, text: str) -> None:
+        self._screen.say(f"! {text}")
+
     def phase(self, name: str) -> None:
         self._state.doing = name
 
@@ -184,6 +187,9 @@ class PlainTrain:
         self._write(f"{name}: {numbers.plural(record.until, 'step')}{going_on}, seed {record.seed}")
         titles = "".join(f"{title:>{_WIDTH}}" for title, _ in _COLUMNS)
         self._write(f"{'step':>11}{'eval/score':>15}{titles}{'time':>9}{'ETA':>9}")
+
+    def note(self, text: str) -> None:
+        self._write(f"! {text}")
 
     def phase(self, name: str) -> None:
         self._state.doing = name

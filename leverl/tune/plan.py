@@ -51,6 +51,12 @@ def prepare(study: Study, folder: Path, backend: Backend | None = None) -> Plan:
     """
     backend = backend or create(study.target.leverl, study.target.set)
     space = spaces.build(study.space, study.constraints, backend.base, backend.resolve)
+    data = backend.base.data
+    if data.train_files and not data.eval_files:
+        raise ConfigError(
+            f"the study's base trains on {', '.join(data.train_files)} but has no held-out prompts, and a study "
+            "compares held-out scores. Set data.eval_files in target.set."
+        )
     steps = backend.base.train.steps
     strategy = strategies.build(study, space, steps)
     measure = Measure(backend.reader, metric(study.objective.name).name, backend.base.evaluation.last_k)

@@ -107,7 +107,9 @@ def test_mini_batch_when_the_number_of_mini_batches_no_longer_fits() -> None:
 
 
 def test_batch_that_group_or_mini_batch_does_not_divide() -> None:
-    with pytest.raises(ConfigError, match=r"batch_size = 256 .* group_size = 7 .*Nearest that fit: 4, 8\."):
+    with pytest.raises(
+        ConfigError, match=r"batch_size = 256 .* group_size = 7 .*Nearest group_size that fit: 4, 8\."
+    ):
         load("grpo", ["group_size=7"])
     with pytest.raises(
         ConfigError, match=r"batch_size = 256 .* mini_batch_size = 100 .*Nearest that fit: 64, 128\."

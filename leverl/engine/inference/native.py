@@ -30,6 +30,7 @@ class NativeEngine:
         self._shared = share_weights
         self._model = policy.model if share_weights else copy.deepcopy(policy.model)
         self._pad_id = policy.pad_id
+        self._computing = policy.computing
         self._lm = CausalLM(self._model, policy.vocab_size)
         self._version = 0
         self._update: WeightUpdate | None = None
@@ -92,7 +93,7 @@ class NativeEngine:
         count = len(prompts) * group_size
         # Allocated before inference mode begins: its own tensors could not be used in a loss.
         out = Output(count, params.max_new_tokens, self._pad_id, device)
-        with torch.inference_mode(), _evaluating(self._model):
+        with torch.inference_mode(), self._computing(), _evaluating(self._model):
             for first in range(0, count, micro_batch_size):
                 samples = torch.arange(first, min(first + micro_batch_size, count), device=device)
                 used = prompts[first // group_size : int(samples[-1]) // group_size + 1]

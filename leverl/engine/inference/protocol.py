@@ -1,6 +1,7 @@
 """What a sampling engine is: prompts in, sampled ids and their log-probs out, weights pushed in by name."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -58,6 +59,7 @@ class Sampled(Protocol):
     def pad_id(self) -> int: ...
     @property
     def vocab_size(self) -> int: ...
+    def computing(self) -> AbstractContextManager[None]: ...
 
 
 class InferenceEngine(Protocol):

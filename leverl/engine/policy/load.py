@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from transformers.utils import logging as transformers_logging
 from leverl.errors import ConfigError
 
 TOKENIZER_FILES = ("tokenizer", "vocab", "spiece", "sentencepiece")
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+DTYPES = ("float32", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -27,17 +27,30 @@ class Policy:
     eos_ids: tuple[int, ...]  # any of them ends a response
     pad_id: int  # may equal an eos id: masks come from lengths, never from ids
     vocab_size: int  # ids from here on exist only as padding rows of the embedding
+    dtype: str = "float32"  # what forward passes compute in; the weights themselves are float32
 
     @property
     def device(self) -> torch.device:
         device: torch.device = next(self.model.parameters()).device
         return device
 
+    def computing(self) -> AbstractContextManager[None]:
+        """Forward passes belong into this context."""
+        return computing_in(self.dtype, self.device)
+
+
+def computing_in(dtype: str, device: torch.device) -> AbstractContextManager[None]:
+    """Mixed precision: matrix products in `dtype`, weights, gradients and optimizer state in float32.
+
+    Weights in bfloat16 would swallow the updates: at a learning rate of 1e-6 most are below its resolution.
+    """
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=dtype == "bfloat16")
+
 
 def load_policy(
     path: str | Path,
     *,
-    dtype: str | torch.dtype = "float32",
+    dtype: str = "float32",
     device: str | torch.device = "auto",
     trust_remote_code: bool = False,
 ) -> Policy:
@@ -48,7 +61,7 @@ def load_policy(
 
     Args:
         path: folder in Hugging Face format, or a name on the hub.
-        dtype: float32 or bfloat16, by name or as torch names it.
+        dtype: float32 or bfloat16: what forward passes compute in. Weights are loaded as float32.
         device: "auto" (cuda where there is one), "cpu" or "cuda".
         trust_remote_code: run Python code that comes with the model.
 
@@ -57,7 +70,7 @@ def load_policy(
             larger than the model's embedding.
     """
     path = str(path)
-    if dtype not in DTYPES and dtype not in DTYPES.values():
+    if dtype not in DTYPES:
         raise ConfigError(f"model.dtype is '{dtype}', must be one of {', '.join(DTYPES)}.")
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -67,13 +80,13 @@ def load_policy(
             config = AutoConfig.from_pretrained(path, trust_remote_code=trust_remote_code)
             silence_config(config)
             model = AutoModelForCausalLM.from_pretrained(
-                path, config=config, dtype=DTYPES.get(str(dtype), dtype), trust_remote_code=trust_remote_code
+                path, config=config, dtype=torch.float32, trust_remote_code=trust_remote_code
             )
             tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=trust_remote_code)
     except (OSError, ValueError) as error:
         raise ConfigError(_not_loadable(path, error)) from error
     silence_modules(model)
-    return policy_of(model.to(device), tokenizer, path)
+    return replace(policy_of(model.to(device), tokenizer, path), dtype=dtype)
 
 
 @contextmanager

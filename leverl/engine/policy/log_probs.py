@@ -68,7 +68,8 @@ def token_log_probs(
     rows, columns = response_index(sequences.lengths, sequences.width)
     positions = sequences.prompt_lengths[rows] + columns
     tokens = sequences.ids[rows, positions]
-    logits = _response_logits(policy.model, sequences, rows, positions - 1)[:, : policy.vocab_size]
+    with policy.computing():
+        logits = _response_logits(policy.model, sequences, rows, positions - 1)[:, : policy.vocab_size]
     flat = log_probs_of(
         logits, tokens, temperature, entropy=entropy, entropy_gradient=entropy_gradient, support=support
     )

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 
 from leverl.engine.policy.load import (
-    DTYPES,
     Policy,
+    computing_in,
     no_progress_bars,
     private_rng,
     silence_config,
@@ -27,13 +27,14 @@ HEAD_FILE = "value_head.safetensors"
 class ValueModel(nn.Module):
     """Values of states: what return is expected before each response token is chosen."""
 
-    def __init__(self, backbone: Any, head_seed: int) -> None:
+    def __init__(self, backbone: Any, head_seed: int, dtype: str = "float32") -> None:
         """`backbone` maps ids to hidden states; the head is drawn from a generator seeded `head_seed`.
 
-        The head is float32 whatever the backbone: a bfloat16 value has two to three digits.
+        `dtype` is what the backbone computes in; the head is float32: a bfloat16 value has two to three digits.
         """
         super().__init__()
         self.backbone = backbone
+        self.dtype = dtype
         size = backbone.config.get_text_config().hidden_size
         with private_rng():  # Linear draws weights of its own first
             self.head = nn.Linear(size, 1)
@@ -47,7 +48,7 @@ class ValueModel(nn.Module):
     @classmethod
     def from_policy(cls, policy: Policy, head_seed: int) -> "ValueModel":
         """A critic that starts from a copy of the policy's backbone; nothing is shared with the policy."""
-        return cls(copy.deepcopy(policy.model.base_model), head_seed)
+        return cls(copy.deepcopy(policy.model.base_model), head_seed, policy.dtype)
 
     def forward(self, sequences: Sequences) -> Tensor:
         """See `values`."""
@@ -60,7 +61,8 @@ class ValueModel(nn.Module):
         """
         rows, columns = response_index(sequences.lengths, sequences.width)
         options = offered(self.backbone, use_cache=False)
-        hidden = self.backbone(input_ids=sequences.ids, **options).last_hidden_state
+        with computing_in(self.dtype, sequences.ids.device):
+            hidden = self.backbone(input_ids=sequences.ids, **options).last_hidden_state
         states = hidden[rows, sequences.prompt_lengths[rows] + columns - 1]
         flat: Tensor = self.head(states.float()).squeeze(1)
         return flat.new_zeros(len(sequences.ids), sequences.width).index_put((rows, columns), flat)
@@ -75,7 +77,7 @@ class ValueModel(nn.Module):
 
     @classmethod
     def load(
-        cls, folder: Path, *, dtype: str | torch.dtype = "float32", device: str | torch.device = "cpu"
+        cls, folder: Path, *, dtype: str = "float32", device: str | torch.device = "cpu"
     ) -> "ValueModel":
         """The value model that `save` wrote.
 
@@ -88,12 +90,10 @@ class ValueModel(nn.Module):
             with private_rng(), no_progress_bars():
                 config = AutoConfig.from_pretrained(folder)
                 silence_config(config)
-                backbone = AutoModel.from_pretrained(
-                    folder, config=config, dtype=DTYPES.get(str(dtype), dtype)
-                )
+                backbone = AutoModel.from_pretrained(folder, config=config, dtype=torch.float32)
         except (OSError, ValueError) as error:
             raise CheckpointError(f"critic: '{folder}' cannot be loaded: {error}") from error
         silence_modules(backbone)
-        model = cls(backbone.to(device), head_seed=0)
+        model = cls(backbone.to(device), head_seed=0, dtype=dtype)
         model.head.load_state_dict(load_file(folder / HEAD_FILE))
         return model

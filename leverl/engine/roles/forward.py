@@ -83,7 +83,7 @@ def micro_batches_of(
 def _similar(rows: Tensor, totals: Tensor, max_tokens: int) -> Iterator[Tensor]:
     """`rows`, whose sequences have `totals` tokens, in parts of similar length, longest first."""
     for part in micro_batches(totals, max_tokens):
-        for piece in part.split(pieces(totals[part])):
+        for piece in torch.split(part, pieces(totals[part])):
             yield rows[piece]
 
 

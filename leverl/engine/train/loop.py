@@ -3,45 +3,26 @@
 import json
 import signal
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import psutil
 
-from leverl.config.schema import Config
 from leverl.engine.data.batch import TRUNCATED, Batch
-from leverl.engine.data.prompt import Prompt
-from leverl.engine.data.source import PromptSource
 from leverl.engine.roles.meter import Metrics
-from leverl.engine.runtime.local import Roles
 from leverl.engine.train import checkpoint as checkpoints
 from leverl.engine.train.checkpoint import Checkpoint, Counters
 from leverl.engine.train.dataflow import ppo_iteration
 from leverl.engine.train.devices import gpu_metrics
 from leverl.engine.train.evaluate import evaluate
 from leverl.engine.train.mismatch import refuse_mismatch
+from leverl.engine.train.session import Session
 from leverl.engine.train.signals import StopRequest
 from leverl.engine.train.stopwatch import Stopwatch
 from leverl.record.layout import RunFolder
 from leverl.record.metrics import MetricsWriter
-from leverl.record.observer import Observer, Sample
-from leverl.record.run_record import Outcome, RunRecord
-
-
-@dataclass
-class Session:
-    """A run in progress."""
-
-    config: Config
-    folder: RunFolder
-    roles: Roles
-    source: PromptSource
-    held_out: list[Prompt]
-    seed: tuple[int | str, ...]
-    record: RunRecord
-    counters: Counters
-    observer: Observer
-    first_step: int  # of this sitting
+from leverl.record.observer import Sample
+from leverl.record.run_record import Outcome
 
 
 def run(session: Session, stop: StopRequest) -> Checkpoint:
@@ -78,6 +59,9 @@ def _step(session: Session, clock: Stopwatch, writer: MetricsWriter) -> None:
     batch, metrics = ppo_iteration(prompts, step, session.roles, config, clock, *session.seed)
     if step == session.first_step:
         refuse_mismatch(metrics, config.model.dtype)
+    if batch.first_reward_error and not session.reward_raised:
+        session.reward_raised = True
+        session.note(f"the reward function failed at step {step}: {batch.first_reward_error}")
     session.counters = _counted(session.counters, batch, step)
     samples: tuple[Sample, ...] = ()
     if _due(config.evaluation.every, step) or step == config.train.steps:

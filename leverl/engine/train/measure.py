@@ -14,6 +14,7 @@ def measure(batch: Batch, config: Config) -> Metrics:
     return (
         _scores(batch)
         | _groups(batch, config.rollout.group_size)
+        | _reward_extra(batch)
         | _lengths(batch)
         | _advantages(batch)
         | _reference_kl(batch, config)
@@ -55,6 +56,16 @@ def _groups(batch: Batch, group_size: int) -> Metrics:
         "group/reward_std": float(spread.mean()),
         "group/dead_share": float((spread <= 1e-6).float().mean()),
     }
+
+
+def _reward_extra(batch: Batch) -> Metrics:
+    """Means of the numbers that the reward function returned beside the score, over the rows that have them."""
+    values: dict[str, list[float]] = {}
+    for row in batch.reward_extra:
+        for name, value in row.items():
+            if isinstance(value, bool | int | float):
+                values.setdefault(name, []).append(float(value))
+    return {f"reward_extra/{name}": sum(found) / len(found) for name, found in values.items()}
 
 
 def _lengths(batch: Batch) -> Metrics:

@@ -14,14 +14,10 @@ from transformers.utils.logging import disable_progress_bar
 
 from leverl.config import loader, tree
 from leverl.config.schema import Config
-from leverl.engine.data.seeding import derive_seed
-from leverl.engine.data.source import PromptSource, encode_prompts, read_prompt_set
-from leverl.engine.policy.tokenizer import check_alphabet
-from leverl.engine.runtime import local
-from leverl.engine.sync import plain as weights
 from leverl.engine.train import checkpoint as checkpoints
 from leverl.engine.train.checkpoint import Checkpoint, Counters
-from leverl.engine.train.loop import Session, outcome_of, run
+from leverl.engine.train.loop import outcome_of, run
+from leverl.engine.train.session import Origin, Seed, Session, open_session
 from leverl.engine.train.signals import StopRequest
 from leverl.errors import (
     CheckpointError,
@@ -37,8 +33,6 @@ from leverl.record.observer import Observer, Silent
 from leverl.record.readers.leverl import read
 from leverl.record.run_record import Outcome, RunRecord, Score, load_record, now, own_process
 from leverl.record.series import score_of
-
-Seed = tuple[int | str, ...]
 
 
 @dataclass(frozen=True)
@@ -65,7 +59,7 @@ def start(loaded: loader.Loaded, folder: Path, *, observer: Observer | None = No
         raise ConfigError(f"{folder} holds a run already. Resume it, or choose another name.")
     config = loaded.config
     record = _new_record(config, folder, loaded.source)
-    return _conduct(paths, config, record, None, (config.seed,), observer)
+    return _conduct(paths, config, record, Origin((config.seed,)), observer)
 
 
 def resume(folder: Path, *, observer: Observer | None = None) -> Result:
@@ -88,13 +82,18 @@ def resume(folder: Path, *, observer: Observer | None = None) -> Result:
             f"{folder} steps={2 * record.until}"
         )
     config = loader.load(folder).config
-    found = checkpoints.latest(paths.checkpoints)
-    seed: Seed = _fork_seed(config, record.parent) if record.parent else (config.seed,)
-    begun = found
-    if begun is None and record.parent is not None:
-        begun = checkpoints.load(Path(record.parent))
+    origin = _where_it_stopped(paths, config, record)
     record = record.with_(outcome=None, message="", ended=None, score=None, **own_process())
-    return _conduct(paths, config, record, begun, seed, observer, forked=found is None and begun is not None)
+    return _conduct(paths, config, record, origin, observer)
+
+
+def _where_it_stopped(paths: RunFolder, config: Config, record: RunRecord) -> Origin:
+    """The run's last checkpoint; before its first, where it began."""
+    seed: Seed = _fork_seed(config, record.parent) if record.parent else (config.seed,)
+    found = checkpoints.latest(paths.checkpoints)
+    if found is None and record.parent is not None:
+        return Origin(seed, checkpoints.load(Path(record.parent)), forked=True)
+    return Origin(seed, found)
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,8 @@ def fork(prepared: Fork, folder: Path, *, observer: Observer | None = None) -> R
     record = _new_record(config, folder, str(origin.path)).with_(
         parent=parent, changed=prepared.changed, step=origin.counters.step
     )
-    return _conduct(paths, config, record, origin, _fork_seed(config, parent), observer, forked=True)
+    begin = Origin(_fork_seed(config, parent), origin, forked=True)
+    return _conduct(paths, config, record, begin, observer)
 
 
 def _resolve_checkpoint(path: Path) -> Checkpoint:
@@ -192,26 +192,20 @@ def _new_record(config: Config, folder: Path, source: str) -> RunRecord:
 
 
 def _conduct(
-    paths: RunFolder,
-    config: Config,
-    record: RunRecord,
-    begun: Checkpoint | None,
-    seed: Seed,
-    observer: Observer | None,
-    *,
-    forked: bool = False,
+    paths: RunFolder, config: Config, record: RunRecord, origin: Origin, observer: Observer | None
 ) -> Result:
     """Build the session, run it, and write the outcome, whatever happens."""
     observer = observer or Silent()
     torch.set_num_threads(config.train.threads)
     disable_progress_bar()  # transformers' own, one for each file it loads or saves
-    goes_on_from = begun.counters.step if begun and not forked else -1
     session: Session | None = None
     with StopRequest() as stop:
         try:
-            session = _session(paths, config, record, begun, seed, observer, forked=forked)
-            _begin(paths, config, record, goes_on_from)
+            session = open_session(paths, config, record, origin, observer)
+            _begin(paths, config, record, origin.measured_until)
             observer.started(paths.path.name, config.model_dump(mode="json"), record)
+            for text in session.remarks:
+                session.note(text)
             run(session, stop)
             outcome, message = outcome_of(stop, session)
         except Exception as error:
@@ -222,7 +216,7 @@ def _conduct(
             ):
                 raise  # nothing was started, nothing is left behind
             if session is None:
-                _begin(paths, config, record, goes_on_from)
+                _begin(paths, config, record, origin.measured_until)
             _close(paths, config, session.record if session else record, session, *_explain(error), observer)
             if isinstance(error, TrainingFailed | MemoryError | torch.OutOfMemoryError):
                 return _result(paths)
@@ -244,57 +238,6 @@ def _explain(error: Exception) -> tuple[Outcome, str]:
     if isinstance(error, LeverlError):
         return Outcome.CRASHED, str(error)
     return Outcome.CRASHED, "".join(traceback.format_exception_only(error)).strip()
-
-
-def _session(
-    paths: RunFolder,
-    config: Config,
-    record: RunRecord,
-    begun: Checkpoint | None,
-    seed: Seed,
-    observer: Observer,
-    *,
-    forked: bool,
-) -> Session:
-    observer.phase("loading")
-    prompt_set = read_prompt_set(config.data, embedded=config.model.path == "embedded")
-    if config.model.path == "embedded":
-        prompts = (*prompt_set.train, *prompt_set.eval)
-        check_alphabet((prompt.text for prompt in prompts), config.model.embedded.alphabet)
-    roles = local.launch(
-        config,
-        prompt_set.train,
-        weights=begun.model if begun else None,
-        critic_weights=begun.critic if begun else None,
-    )
-    tokenizer = roles.actor.policy.tokenizer
-    source = PromptSource(
-        prompt_set.train,
-        tokenizer,
-        max_prompt_length=config.data.max_prompt_length,
-        seed=derive_seed(*seed, "data"),
-        shuffle=config.data.shuffle,
-    )
-    held_out: list[Any] = []
-    if prompt_set.eval:
-        chosen = prompt_set.eval[: config.data.eval_size]
-        held_out, _ = encode_prompts(chosen, tokenizer, max_prompt_length=config.data.max_prompt_length)
-    if begun is not None:
-        _restore(begun, roles, source, forked=forked)
-    counters = begun.counters if begun else Counters()
-    weights.push(roles.actor.policy.model, roles.rollout.engine, version=counters.step)
-    return Session(
-        config, paths, roles, source, held_out, seed, record, counters, observer, counters.step + 1
-    )
-
-
-def _restore(begun: Checkpoint, roles: local.Roles, source: PromptSource, *, forked: bool) -> None:
-    state = begun.trainer_state()
-    roles.actor.load_state_dict(state["actor"])
-    if roles.critic is not None and state["critic"] is not None:
-        roles.critic.load_state_dict(state["critic"])
-    if not forked:
-        source.load_state_dict(state["cursor"])
 
 
 def _close(

@@ -20,11 +20,11 @@ LEVERS: tuple[Lever, ...] = (
         name="dtype",
         path="model.dtype",
         effect="learning",
-        text="Number format of weights and computation.",
+        text="Number format of the forward passes; weights, gradients and optimizer state are float32.",
         zh="数值精度",
-        advice="float32 for small models and on CPUs. bfloat16 halves memory, but updates smaller than its "
-        "rounding step are lost at learning rates of 1e-6, and the sampler's log-probabilities drift from "
-        "the trainer's (watch rollout/mismatch_mean).",
+        advice="float32 for small models and on CPUs. bfloat16 is faster on GPUs and halves the memory of "
+        "activations; the sampler's log-probabilities then differ more from the trainer's (watch "
+        "rollout/mismatch_mean).",
         verl=("actor_rollout_ref.actor.fsdp_config.model_dtype", "actor_rollout_ref.rollout.dtype"),
         trl=("bf16",),
     ),

@@ -175,7 +175,7 @@ _FAILURES: tuple[Metric, ...] = (
         name="reward/errors",
         unit="responses",
         direction="down",
-        text="Exceptions of the reward function in the iteration; the first traceback is kept in the log.",
+        text="Exceptions of the reward function in the iteration; the first traceback is in the notes of run.json.",
         zh="奖励函数错误数",
     ),
 )

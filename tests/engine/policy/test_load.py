@@ -68,12 +68,26 @@ def test_loading_leaves_torchs_generator_alone(make_policy, tmp_path):
     assert torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", torch.bfloat16])
-def test_the_dtype_is_the_one_asked_for(make_policy, tmp_path, dtype):
-    policy = load_policy(save_model(make_policy, tmp_path, VOCAB), dtype=dtype)
-    assert {parameter.dtype for parameter in policy.model.parameters()} == {torch.bfloat16}
+def test_bfloat16_computes_in_bfloat16_over_weights_that_stay_float32(make_policy, tmp_path):
+    folder = save_model(make_policy, tmp_path, VOCAB)
     sequences = join([[7, 8, 9]], torch.tensor([[10, 11, 1]]), torch.tensor([3]))
-    assert token_log_probs(policy, sequences, temperature=1.0).log_probs.dtype == torch.float32
+    exact = token_log_probs(load_policy(folder), sequences, temperature=1.0).log_probs
+    policy = load_policy(folder, dtype="bfloat16")
+    found = token_log_probs(policy, sequences, temperature=1.0).log_probs
+    assert found.dtype == torch.float32
+    assert 0 < (found - exact).abs().max() < 0.05
+    assert {parameter.dtype for parameter in policy.model.parameters()} == {torch.float32}
+
+
+def test_a_small_update_is_not_swallowed_in_bfloat16(make_policy, tmp_path):
+    policy = load_policy(save_model(make_policy, tmp_path, VOCAB), dtype="bfloat16")
+    optimizer = torch.optim.AdamW(policy.model.parameters(), lr=1e-6, weight_decay=0.0)
+    before = [parameter.detach().clone() for parameter in policy.model.parameters()]
+    sequences = join([[7, 8, 9]], torch.tensor([[10, 11, 1]]), torch.tensor([3]))
+    token_log_probs(policy, sequences, temperature=1.0).log_probs.sum().backward()
+    optimizer.step()
+    moved = [not torch.equal(a, b) for a, b in zip(before, policy.model.parameters(), strict=True)]
+    assert all(moved)
 
 
 def test_a_path_that_is_not_there_is_named(tmp_path):

@@ -112,19 +112,19 @@ def test_g80_learning_rates_of_a_resumed_run_are_those_of_the_whole_one(train: T
 def test_g79_a_fork_uses_the_changed_learning_rate_and_lists_it(train: Train, tmp_path: Path) -> None:
     parent = train("parent")
     fork = leverl.train(
-        overrides={"actor_learning_rate": 5e-4, "steps": 8},
+        overrides={"actor_learning_rate": 2e-4, "steps": 8},
         from_checkpoint=parent.folder,
         name="fork",
         out=tmp_path,
     )
-    assert fork.record.changed == {"actor.learning_rate": [0.001, 0.0005], "train.steps": [6, 8]}
+    assert fork.record.changed == {"actor.learning_rate": [0.0005, 0.0002], "train.steps": [6, 8]}
     assert fork.record.parent == str(parent.checkpoint)
     steps = curve(fork.folder)
     assert [step for step, _ in steps] == [7, 8]
-    assert all(data["actor/lr"] == 5e-4 for _, data in steps)
+    assert all(data["actor/lr"] == 2e-4 for _, data in steps)
     assert steps[0][1]["train/updates"] == 14, "the optimizer's count goes on"
     rate_in_optimizer = checkpoints.load(fork.checkpoint or Path()).trainer_state()["actor"]["adamw"]
-    assert rate_in_optimizer["param_groups"][0]["lr"] == 5e-4
+    assert rate_in_optimizer["param_groups"][0]["lr"] == 2e-4
 
 
 def test_g79_a_fork_draws_other_samples_than_its_parent_would_have(train: Train, tmp_path: Path) -> None:

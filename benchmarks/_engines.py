@@ -96,7 +96,7 @@ class Trl:
 
         engine = self
 
-        class Reporting(TrainerCallback):
+        class Reporting(TrainerCallback):  # type: ignore[misc]  # not typed for mypy
             def on_step_end(self, *_: Any, **__: Any) -> None:
                 report(engine.lengths, engine.generating)
 
@@ -123,8 +123,8 @@ def _trl_arguments(setting: Setting, folder: Path) -> Any:
     return GRPOConfig(
         output_dir=str(folder / "trl"),
         max_steps=1,  # set when it runs
-        per_device_train_batch_size=setting.model.responses,
-        gradient_accumulation_steps=1,
+        per_device_train_batch_size=setting.model.responses // setting.trl_passes,
+        gradient_accumulation_steps=setting.trl_passes,  # sampled together too: steps_per_generation follows
         num_generations=setting.group_size,
         num_iterations=1,
         max_completion_length=setting.lengths.cap,

@@ -60,9 +60,9 @@ class Floor:
     def train(self, lengths: list[int]) -> None:
         self.model.train()
         rows, width = rectangle(lengths)
-        ids = self._ids(rows, self._prompt_tokens + width)
-        for part in ids.split(max(1, TRAIN_TOKENS // ids.shape[1])):
-            logits = self.model(input_ids=part, use_cache=False, logits_to_keep=width + 1).logits
+        ids = self._ids(rows, self._prompt_tokens + width - 1)  # nothing follows from the last token
+        for part in torch.split(ids, max(1, TRAIN_TOKENS // ids.shape[1])):
+            logits = self.model(input_ids=part, use_cache=False, logits_to_keep=width).logits
             logits.backward(torch.full_like(logits, 1e-3))
         self.model.zero_grad(set_to_none=True)
 

@@ -4,9 +4,10 @@ leverl samples a batch; both engines score it, turn the scores into advantages a
 code that they train with. Only sampling (in TRL) and the optimizer's step (in leverl) are left out.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 from _engines import Leverl, Trl
@@ -33,7 +34,7 @@ class Agreement:
 
 def compare(setting: Setting, folder: Path) -> Agreement:
     """Gradients of both engines for one batch of `setting`."""
-    leverl, trl = Leverl(setting, folder), Trl(setting, folder)
+    leverl, trl = Leverl(setting, folder), Trl(replace(setting, trl_passes=1), folder)
     batch, ours = leverl_gradient(leverl)
     prompts = [list(prompt.token_ids) for prompt in batch.prompts]
     responses = [row[:n] for row, n in zip(batch.responses.tolist(), batch.lengths.tolist(), strict=True)]
@@ -66,12 +67,9 @@ def leverl_gradient(engine: Leverl) -> tuple[Any, dict[str, Tensor]]:
         kept.update(gradients(actor.policy.model))
         return 0.0
 
-    step, actor.optimizer.step = actor.optimizer.step, keep  # type: ignore[method-assign]
-    try:
+    with mock.patch.object(actor.optimizer, "step", keep):
         prompts = engine.source.next(engine.config.rollout.prompts_per_iteration)
         batch, _ = ppo_iteration(prompts, 1, engine.roles, engine.config, engine.clock, 0)
-    finally:
-        actor.optimizer.step = step  # type: ignore[method-assign]
     return batch, kept
 
 

@@ -48,11 +48,13 @@ class Setting:
 
     model: Model
     lengths: Lengths
+    trl_passes: int = 1  # training passes that TRL cuts a batch into: its gradient_accumulation_steps
     group_size: int = 8
 
     @property
     def name(self) -> str:
-        return f"{self.model.name}/{self.lengths.name}"
+        passes = f"/TRL in {self.trl_passes} passes" if self.trl_passes > 1 else ""
+        return f"{self.model.name}/{self.lengths.name}{passes}"
 
     @property
     def prompts(self) -> int:

@@ -53,9 +53,15 @@ def _options() -> argparse.Namespace:
         "mean 16 under a cap of 64",
     )
     parser.add_argument(
-        "--rounds", type=int, default=5, help="rounds of each shard, those in the file included"
+        "--rounds", type=int, default=12, help="rounds of each shard, those in the file included"
     )
-    parser.add_argument("--steps", type=int, default=3, help="steps of each engine in a round")
+    parser.add_argument("--steps", type=int, default=1, help="steps of each engine in a round")
+    parser.add_argument(
+        "--trl-passes",
+        type=int,
+        default=1,
+        help="training passes that TRL cuts a batch into (gradient accumulation); leverl cuts by its default",
+    )
     parser.add_argument(
         "--json", type=Path, default=Path("engine_vs_trl.json"), help="file that keeps the measurements"
     )

@@ -81,10 +81,11 @@ def token_log_probs(
 
 def _response_logits(model: Any, sequences: Sequences, rows: Tensor, positions: Tensor) -> Tensor:
     """[n, V] logits at n (row, position) pairs; where the model can, shared prompt positions are left out."""
-    size = sequences.ids.shape[1]
+    ids = sequences.ids[:, : max(1, sequences.ids.shape[1] - 1)]  # nothing is predicted from the last token
+    size = ids.shape[1]
     first = int(sequences.prompt_lengths.min()) - 1
     options = offered(model, use_cache=False, logits_to_keep=size - first)
-    logits: Tensor = model(input_ids=sequences.ids, **options).logits
+    logits: Tensor = model(input_ids=ids, **options).logits
     return logits[rows, positions - (size - logits.shape[1])]
 
 

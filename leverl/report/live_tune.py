@@ -74,7 +74,7 @@ class LiveTune:
         if self._view is None:
             return []
         words = study_lines(self._view)
-        words += [f"! {text}" for text in list(self._events)]
+        words += [_marked(text) for text in list(self._events)]
         words += [plan(self._view)] if self._view.winner is None else []
         styled = [Text(line, no_wrap=True, overflow="ellipsis") for line in words if line]
         for line in styled:
@@ -100,7 +100,7 @@ class PlainTune:
         self._write(head(view) + (f" · leader {leader.id} {_score(leader)}" if leader else ""))
 
     def event(self, text: str) -> None:
-        self._write(f"! {_one_line(text)}")
+        self._write(_marked(_one_line(text)))
 
     def ended(self, view: StudyView) -> None:
         self._write(ending(view))
@@ -193,6 +193,11 @@ def _configuration(data: StudyData, configuration: Configuration) -> str:
 def _score(configuration: Configuration) -> str:
     count = len(configuration.scores)
     return numbers.seeds_text(configuration.mean, configuration.standard_error, count)
+
+
+def _marked(event: str) -> str:
+    """Events that tell of a problem come with their "!"."""
+    return event if event.startswith("!") else f"· {event}"
 
 
 def _one_line(text: str) -> str:

@@ -71,9 +71,9 @@ def test_what_reaches_the_api(tuner: Tuner, capsys: pytest.CaptureFixture[str]) 
         }
     ]
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "! c001 ended"
+    assert lines[0] == "· c001 ended"
     assert "report: here/lr/report.html" in lines
-    assert lines[-1] == "next: leverl train grpo steps=60"
+    assert lines[-1] == "next: leverl train grpo steps=150 eval_every=10"
 
 
 def test_nothing_beats_the_default_is_a_result(tuner: Tuner, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,7 +149,7 @@ def test_dry_run_is_the_plan(tuner: Tuner, capsys: pytest.CaptureFixture[str], t
     assert out.splitlines()[-1] == "next: leverl tune demo steps=30 budget.trials=20"
     assert main(["tune", "demo", "--dry-run", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert sum(found["runs"].values()) == 24
+    assert sum(found["runs"].values()) == 18
     assert found["space"][0]["name"] == "actor_learning_rate"
     seeds = [seed for phase in found["seeds"].values() for seed in phase]
     assert len(seeds) == len(set(seeds))

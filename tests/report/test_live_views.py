@@ -205,7 +205,7 @@ def test_the_redrawn_study_shows_events_and_what_comes_next(make_study: MakeStud
     live.refreshed(view)
     live.event("c014 stopped @60:\n0.18 < median 0.44 [red]")
     text = [line.plain for line in live.lines()]
-    assert "! c014 stopped @60: 0.18 < median 0.44 [red]" in text
+    assert "· c014 stopped @60: 0.18 < median 0.44 [red]" in text
     assert text[-1] == "next: search 4 → race finalists 6 → confirm on fresh seeds 6"
     live.ended(view)
     assert "lr-kl: still at work, 2 running" in stream.getvalue()
@@ -229,7 +229,7 @@ def test_the_plain_study_speaks_at_changes_only(make_study: MakeStudy) -> None:
     plain.ended(view)
     lines = stream.getvalue().splitlines()
     assert len(lines) == 3
-    assert lines[1] == "! phase confirm"
+    assert lines[1] == "· phase confirm"
     assert view.winner is not None
     assert lines[2] == f"lr-kl: {view.winner.verdict}"
 

@@ -149,7 +149,7 @@ def test_dry_run_is_the_plan(tuner: Tuner, capsys: pytest.CaptureFixture[str], t
     assert out.splitlines()[-1] == "next: leverl tune demo steps=30 budget.trials=20"
     assert main(["tune", "demo", "--dry-run", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert sum(found["runs"].values()) == 18
+    assert sum(found["runs"].values()) == 20
     assert found["space"][0]["name"] == "actor_learning_rate"
     seeds = [seed for phase in found["seeds"].values() for seed in phase]
     assert len(seeds) == len(set(seeds))

@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
   "$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$name" && break; done)
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 # For models this small one thread a process is fastest; two processes share the work instead.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 

@@ -69,7 +69,8 @@ def _hint(word: str) -> str:
     if translated:
         names = " or ".join(translated)
         return f" Here it is {names}; what its values mean can differ, see `leverl levers {translated[0]}`."
-    return nearest(word, [lever.name for lever in LEVERS]) or nearest(word, _BY_WORD)
+    first = _BY_PATH if "." in word else [lever.name for lever in LEVERS]  # canonical before aliases
+    return nearest(word, first) or nearest(word, _BY_WORD)
 
 
 def _foreign_words(lever: Lever) -> set[str]:

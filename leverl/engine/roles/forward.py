@@ -12,7 +12,7 @@ from leverl.engine.policy.load import Policy
 from leverl.engine.policy.log_probs import Support, TokenLogProbs, token_log_probs
 from leverl.engine.policy.sequences import Sequences, join, micro_batches
 from leverl.engine.policy.value import ValueModel
-from leverl.engine.roles.padding import pieces
+from leverl.engine.roles.padding import pass_tokens, pieces
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def micro_batches_of(
     sums over the parts do not depend on it.
     """
     lengths, totals = batch.lengths, batch.lengths + batch.prompt_lengths
-    for chosen in _similar(rows, totals[rows], max_tokens):
+    for chosen in _similar(rows, totals[rows], max_tokens, pass_tokens(device)):
         micro = batch.rows(chosen, max(1, int(lengths[chosen].max())))
         prompts = [batch.prompts[int(g)].token_ids for g in micro.group]
         sequences = join(prompts, micro.responses, lengths[chosen])
@@ -80,10 +80,10 @@ def micro_batches_of(
         yield MicroBatch(chosen, micro, sequences)
 
 
-def _similar(rows: Tensor, totals: Tensor, max_tokens: int) -> Iterator[Tensor]:
+def _similar(rows: Tensor, totals: Tensor, max_tokens: int, cost: int) -> Iterator[Tensor]:
     """`rows`, whose sequences have `totals` tokens, in parts of similar length, longest first."""
     for part in micro_batches(totals, max_tokens):
-        for piece in torch.split(part, pieces(totals[part])):
+        for piece in torch.split(part, pieces(totals[part], cost)):
             yield rows[piece]
 
 

@@ -63,7 +63,7 @@ class RoleOptimizer:
         self._adamw.zero_grad(set_to_none=True)
 
     def step(self, loss: Tensor) -> float:
-        """Clip the gradients, take one step and return their norm before clipping.
+        """Clip the gradients, take one step, give them up and return their norm before clipping.
 
         Args:
             loss: the loss of this update, only looked at to see that it is finite.
@@ -80,6 +80,7 @@ class RoleOptimizer:
         for group in self._adamw.param_groups:
             group["lr"] = self.rate
         self._adamw.step()
+        self.zero_grad()  # or they would take as much memory as the weights while the next batch is sampled
         self.updates += 1
         return float(norm)
 

@@ -140,7 +140,7 @@ class _Progress:
     def __init__(self) -> None:
         self.meter = Meter()
         self._ratios: list[Tensor] = []
-        self._first = 0.0
+        self._first: float | None = None  # unknown when the first mini-batch was skipped
         self._trainer: list[Tensor] = []
         self._sampler: list[Tensor] = []
         self._policy_loss = 0.0
@@ -155,7 +155,7 @@ class _Progress:
         ratio = terms.ratio.detach()[mask].float().cpu()
         self._ratios.append(ratio)
         if first:
-            self._first = max(self._first, float((ratio - 1).abs().max()))
+            self._first = max(self._first or 0.0, float((ratio - 1).abs().max()))
         clipped = (terms.clipped_high | terms.clipped_low)[mask].float().mean()
         self.meter.add("actor/pg_clipfrac", float(clipped), tokens)
         self.meter.add("actor/pg_clipfrac_lower", float(terms.dual_clipped[mask].float().mean()), tokens)
@@ -181,13 +181,14 @@ class _Progress:
         everywhere = torch.ones_like(ratio, dtype=torch.bool)
         shares = ratio_statistics(ratio, everywhere, clip_low=clip_low, clip_high=clip_high)
         updates = self.meter.count("actor/grad_norm")
+        if self._first is not None:
+            found["ratio/first"] = self._first
         found["actor/pg_loss"] = self._policy_loss / updates
         if self._kl_loss is not None:
             found["actor/kl_loss"] = self._kl_loss / updates
         return (
             found
             | {
-                "ratio/first": self._first,
                 "ratio/below": shares.below,
                 "ratio/inside": shares.inside,
                 "ratio/above": shares.above,

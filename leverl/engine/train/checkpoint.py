@@ -59,15 +59,22 @@ class Checkpoint:
 
 
 def save(folder: Path, roles: Roles, cursor: dict[str, Any], counters: Counters, keep: int) -> Checkpoint:
-    """Write a checkpoint below `folder` and remove all but the `keep` newest ones."""
+    """Write a checkpoint below `folder` and remove all but the `keep` newest ones.
+
+    A whole checkpoint of this step is the one the run went on from: it stays as it is, for replacing it would
+    leave a moment without any.
+    """
     target = folder / f"step-{counters.step:06d}"
+    if target.exists():
+        try:
+            return load(target)
+        except CheckpointError:
+            shutil.rmtree(target)
     temporary = folder / f".{target.name}.{os.getpid()}.tmp"
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
         _write(temporary, roles, cursor, counters)
-        if target.exists():  # an incomplete one, or the same step saved again
-            shutil.rmtree(target)
         temporary.rename(target)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -132,7 +139,7 @@ def _write(folder: Path, roles: Roles, cursor: dict[str, Any], counters: Counter
 
 def _retain(folder: Path, keep: int) -> None:
     complete = [path for path in sorted(folder.glob("step-*")) if (path / _MANIFEST).is_file()]
-    for path in complete[:-keep]:
+    for path in [*complete[:-keep], *folder.glob(".step-*.tmp")]:  # the latter of a process that was killed
         shutil.rmtree(path, ignore_errors=True)
 
 

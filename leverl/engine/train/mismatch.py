@@ -1,4 +1,4 @@
-"""The gate before the first update: trainer and sampler must mean the same by a log-probability."""
+"""The gate at the first step, before anything of it is saved: trainer and sampler must mean the same by a log-probability."""
 
 from typing import Final
 

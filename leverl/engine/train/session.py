@@ -42,7 +42,8 @@ class Origin:
     @property
     def measured_until(self) -> int:
         """Last step whose metrics stay in the run's file; -1: none."""
-        return self.counters.step if self.checkpoint and not self.forked else -1
+        step = self.counters.step
+        return step if step > 0 and not self.forked else -1  # at step 0 the first evaluation is done again
 
 
 @dataclass

@@ -199,6 +199,32 @@ def test_resume_before_the_first_checkpoint_begins_again(train: Train, tmp_path:
     assert_same_run(whole, leverl.train(part.folder, resume=True))
 
 
+class StopWhileEvaluating(Silent):
+    """Sends this process a signal during the evaluation before the first step."""
+
+    def phase(self, name: str) -> None:
+        if name == "evaluating":
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_run_stopped_before_its_first_step_measures_step_zero_once(train: Train) -> None:
+    whole = train("whole")
+    part = train("part", observer=StopWhileEvaluating())
+    assert (part.outcome, part.record.step) == (Outcome.INTERRUPTED, 0)
+    assert_same_run(whole, leverl.train(part.folder, resume=True))
+
+
+def test_g81_saving_the_same_step_again_leaves_the_whole_checkpoint_alone(train: Train) -> None:
+    result = train("run", keep=1)
+    assert result.checkpoint is not None
+    before = (result.checkpoint / "checkpoint.json").stat().st_mtime_ns
+    record = json.loads((result.folder / "run.json").read_text())
+    (result.folder / "run.json").write_text(json.dumps({**record, "outcome": "lost"}))
+    again = leverl.train(result.folder, resume=True)
+    assert again.outcome is Outcome.FINISHED
+    assert (result.checkpoint / "checkpoint.json").stat().st_mtime_ns == before
+
+
 def test_resume_refuses_changes_and_a_living_run(train: Train, tmp_path: Path) -> None:
     result = train("run")
     with pytest.raises(ConfigError, match="keeps its configuration"):

@@ -5,7 +5,6 @@ run is in the run's folder; the two are joined by the run's id.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +15,7 @@ import psutil
 from leverl.errors import ConfigError, EnvironmentProblem
 from leverl.record.run_record import Outcome
 from leverl.tune.model import Run
+from leverl.tune.optuna_log import quiet_optuna
 from leverl.tune.space import Space
 
 DATABASE: Final = "study.db"
@@ -56,7 +56,7 @@ class Store:
 
         refuse_network(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        with _quiet():
+        with quiet_optuna():
             self._storage: Any = optuna.storages.RDBStorage(
                 f"sqlite:///{(folder / DATABASE).resolve()}",
                 engine_kwargs={"connect_args": {"timeout": 60}},
@@ -130,7 +130,7 @@ class Store:
         entry = self._entries[run_id]
         self._storage.set_trial_user_attr(entry.trial_id, "outcome", str(outcome))
         self._storage.set_trial_user_attr(entry.trial_id, "message", message)
-        with _quiet():
+        with quiet_optuna():
             if value is None:
                 self._study.tell(entry.number, state=TrialState.FAIL)
             else:
@@ -193,16 +193,3 @@ def refuse_network(folder: Path) -> None:
             "study's SQLite database can be damaged. Choose a folder on a local disk with --out, and copy the "
             "study afterwards."
         )
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without Optuna's log lines."""
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)

@@ -1,4 +1,4 @@
-"""The gate at the first step, before anything of it is saved: trainer and sampler must mean the same by a log-probability."""
+"""The gate at the first step, before anything of it is saved: trainer and sampler must agree on log-probs."""
 
 from typing import Final
 

@@ -8,7 +8,6 @@ fresh seeds.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 import optuna
@@ -16,6 +15,7 @@ from optuna.trial import TrialState, create_trial
 from scipy.stats import qmc
 
 from leverl.tune.model import History, Params, ParamValue, Sampler
+from leverl.tune.optuna_log import quiet_optuna
 from leverl.tune.ranking import failed, standing
 from leverl.tune.samplers._draw import ENUMERABLE, first_new, random_new
 from leverl.tune.space import Key, Space, key
@@ -64,7 +64,7 @@ class BayesSampler:
         return _nearest(space, wanted, generator, tried)
 
     def _from_process(self, space: Space, history: History, suggested: list[Params], number: int) -> Params:
-        with _quiet():
+        with quiet_optuna():
             study = optuna.create_study(
                 direction="maximize" if history.maximize else "minimize",
                 sampler=optuna.samplers.GPSampler(
@@ -148,14 +148,3 @@ def _mixed(space: Space, wanted: Params, generator: np.random.Generator) -> Para
     """`wanted` with about a third of its levers drawn anew."""
     drawn = space.at(generator.random(len(space.axes)))
     return {name: drawn[name] if generator.random() < 1 / 3 else value for name, value in wanted.items()}
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without Optuna's line for each study that it creates."""
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)

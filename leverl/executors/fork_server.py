@@ -1,7 +1,7 @@
 """A process that imports heavy modules once and forks a ready child for each run asked for.
 
 Started as `python -m leverl.executors.fork_server FD MODULE…` with one end of a Unix socket as file
-descriptor FD. Messages are JSON, one a line. In: `{"id", "argv", "env", "cwd", "log", "handle", "token"}`.
+descriptor FD. Messages are JSON, one a line. In: `{"id", "argv", "env", "cwd", "folder", "log", "token"}`.
 Out: `{"ready": true, "threads": n}` (beside the main one), then `{"id", "pid", "created"}` for each request and
 `{"exit": pid, "code" | "signal", "peak_memory"}` for each child that ends.
 
@@ -9,6 +9,7 @@ The server has one thread, for a fork copies only the thread that forks. When it
 its children, which live on, and ends.
 """
 
+import ctypes
 import gc
 import importlib
 import json
@@ -24,9 +25,13 @@ from typing import Any, Final
 
 import psutil
 
-from leverl.record.layout import write_json
+from leverl.executors.handles import take_ticket
+from leverl.record.process import TOKEN_VARIABLE
 
 Request = Mapping[str, Any]
+
+ROOM_FOR_TOKEN: Final = "-" * 64
+"""The value of LEVERL_RUN_TOKEN in the server, which `show_token` overwrites in its children."""
 
 _FORK_SAFE_THREADS: Final = ("jemalloc_bg_thd",)
 
@@ -136,7 +141,10 @@ def become(request: Request) -> None:
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])
-    write_handle(Path(request["handle"]), os.getpid(), psutil.Process().create_time(), request["token"])
+    token = request["token"]
+    show_token(token)
+    if not take_ticket(Path(request["folder"]), os.getpid(), psutil.Process().create_time(), token):
+        return  # the tuner that asked for this process is dead, and another one has taken over
     program, *arguments = request["argv"][1:]
     if program == "-m":
         module, *arguments = arguments
@@ -158,9 +166,18 @@ def other_threads() -> list[str]:
     return [name for name in names if name not in _FORK_SAFE_THREADS]
 
 
-def write_handle(path: Path, pid: int, created: float, token: str) -> None:
-    """Leave in the run's folder by which its process is found again."""
-    write_json(path, {"pid": pid, "created": created, "token": token})
+def show_token(token: str) -> None:
+    """Put the token where others read the environment of this process, and of all that it forks.
+
+    `/proc/PID/environ` is the memory that the environment had when the program was loaded; a forked child shows
+    that of its parent, whatever it sets later. So the server keeps room there.
+    """
+    status = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace")
+    start, end = (int(number) for number in status.rpartition(")")[2].split()[47:49])  # env_start, env_end
+    room = f"{TOKEN_VARIABLE}={ROOM_FOR_TOKEN}".encode()
+    found = ctypes.string_at(start, end - start).find(room)
+    if found >= 0 and len(token) <= len(ROOM_FOR_TOKEN):
+        ctypes.memmove(start + found, f"{TOKEN_VARIABLE}={token}".encode().ljust(len(room), b"\0"), len(room))
 
 
 def _redirect(log: str) -> None:

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any, Final
 
-from leverl.record.process import Exit
+from leverl.executors.fork_server import ROOM_FOR_TOKEN
+from leverl.record.process import TOKEN_VARIABLE, Exit
 
 START_TIMEOUT: Final = 180.0  # a cold import of torch and transformers from a slow disk
 
@@ -32,7 +33,7 @@ class ForkServer:
                 stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
-                env=dict(env),
+                env={**env, TOKEN_VARIABLE: ROOM_FOR_TOKEN},
             )
         self._partial = b""
         self._started: dict[int, tuple[int, float]] = {}
@@ -46,6 +47,11 @@ class ForkServer:
         """Whether it can fork: its imports went well and left it with one thread."""
         self._pump_until(lambda: self._threads is not None)
         return not self.closed and self._threads == 0
+
+    @property
+    def died(self) -> bool:
+        """Whether it is gone although it could fork."""
+        return self.closed and self._threads == 0
 
     def start(self, request: Mapping[str, Any]) -> tuple[int, float] | None:
         """Pid and creation time of a new child; None when the server is gone."""
@@ -108,8 +114,10 @@ class ForkServer:
             self._children.discard(pid)
             self._exits[pid] = Exit(message.get("code"), message.get("signal"), message.get("peak_memory"))
         else:
-            self._children.add(int(message["pid"]))
-            self._started[int(message["id"])] = int(message["pid"]), float(message["created"])
+            pid = int(message["pid"])
+            self._exits.pop(pid, None)  # of an earlier child that had the same pid
+            self._children.add(pid)
+            self._started[int(message["id"])] = pid, float(message["created"])
 
 
 def can_fork(argv: Sequence[str]) -> bool:

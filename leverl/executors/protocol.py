@@ -25,13 +25,19 @@ class Executor(Protocol):
         """Start `command`; what it prints is appended to `folder/log.txt`."""
 
     def adopt(self, run_id: str, folder: Path, token: str) -> Handle | None:
-        """The living process of a run that an earlier executor started; None when there is none."""
+        """The living process of a run that an earlier executor started.
+
+        None when there is none; what helper processes of a dead one are left have been ended then.
+        """
 
     def stop(self, handle: Handle, *, kill: bool = False) -> None:
-        """Ask the process and its children to end (SIGTERM), or end them (SIGKILL); does not wait."""
+        """Ask the process and its group to end (SIGTERM), or kill all that it ever started; does not wait."""
 
     def poll(self, handle: Handle) -> Exit | None:
-        """How the process ended; None while it lives."""
+        """How the process ended; None while it lives. When it has ended, what it left running is ended too."""
+
+    def memory(self, handle: Handle) -> int:
+        """Bytes of memory that the process and all that it started hold now (resident size)."""
 
     def wait(self, handles: Iterable[Handle], timeout: float) -> None:
         """Return when one of the processes may have ended, or after `timeout` seconds."""

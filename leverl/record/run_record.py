@@ -14,10 +14,10 @@ from leverl.record.layout import write_json
 
 
 class Outcome(StrEnum):
-    """How a run ended. Only FINISHED and STOPPED runs have a score; a failure is a fact, never a score."""
+    """How a run ended. Only FINISHED runs have a score; a failure is a fact, never a score."""
 
     FINISHED = "finished"
-    STOPPED = "stopped"  # by the tuner, on purpose
+    STOPPED = "stopped"  # early, by the tuner, at a checkpoint: its score is predicted from its curve
     INTERRUPTED = "interrupted"  # Ctrl-C or SIGTERM; a checkpoint to resume from was written
     OUT_OF_MEMORY = "out_of_memory"
     NON_FINITE = "non_finite"
@@ -55,6 +55,7 @@ class RunRecord:
     started: str = ""
     ended: str | None = None
     seconds: float = 0.0  # training time over all attempts
+    gpus: int = 0  # GPUs held meanwhile
     pid: int = 0
     pid_created: float = 0.0  # tells a live process from a recycled pid
     token: str = ""  # given by the tuner to find its runs again

@@ -23,6 +23,9 @@ class Series:
         return self.values[-1] if self.values else None
 
 
+EMPTY = Series((), ())
+
+
 @dataclass(frozen=True)
 class RunSeries:
     """All that a run's folder says: scalar metrics, histograms, samples, record and configuration."""
@@ -35,7 +38,7 @@ class RunSeries:
 
     def get(self, metric: str) -> Series:
         """The series of `metric`, empty when it was not measured."""
-        return self.metrics.get(metric, Series((), ()))
+        return self.metrics.get(metric, EMPTY)
 
 
 def score_of(evaluations: Series, standard_errors: Series, last_k: int) -> Score | None:

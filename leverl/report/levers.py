@@ -33,8 +33,8 @@ def search_range(search: SearchRange | None) -> str:
         return "not searched by default"
     if search.values:
         return ", ".join(typed(value) for value in search.values)
-    zero = ", or 0" if search.zero else ""
-    return f"{typed(search.low)} … {typed(search.high)} ({search.scale}){zero}"
+    beside = "" if search.other is None else f", or {typed(search.other)}"
+    return f"{typed(search.low)} … {typed(search.high)} ({search.scale}){beside}"
 
 
 def table(levers: tuple[Lever, ...]) -> "RenderableType":

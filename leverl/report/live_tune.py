@@ -1,16 +1,24 @@
 """A study as it goes: leader, base, running runs and events, redrawn in place or as plain lines."""
 
+import math
 import os
 from collections import deque
 from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TextIO
 
+from leverl.errors import ConfigError
 from leverl.record.run_record import Outcome
 from leverl.report import numbers
 from leverl.report.screen import Screen, drawable
 from leverl.report.study_data import Configuration, StudyData
 from leverl.report.terminal import study_next
-from leverl.tune.model import CONFIRM, SEARCH, SELECT, RunState, StudyObserver, StudyView
+from leverl.tune.ledger import total_of
+from leverl.tune.model import BASE, CONFIRM, GRID, RACE, SEARCH, Cost, RunState, StudyObserver, StudyView
+from leverl.tune.stopping.rules import StopRules, start_up
+from leverl.tune.study import Stopping
+from leverl.tune.view import load_stored
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -18,7 +26,13 @@ if TYPE_CHECKING:
 Progress = Literal["auto", "rich", "plain", "none"]
 _EVENTS: Final = 5
 _RUNNING: Final = 8
-_WORDS: Final = {SEARCH: "search", SELECT: "race finalists", CONFIRM: "confirm on fresh seeds"}
+_REASONS: Final = 2
+_WORDS: Final = {
+    SEARCH: "search",
+    GRID: "look around the best",
+    RACE: "race finalists",
+    CONFIRM: "confirm on fresh seeds",
+}
 _SHORT: Final = {
     Outcome.FINISHED: "done",
     Outcome.STOPPED: "stopped",
@@ -74,7 +88,7 @@ class LiveTune:
         if self._view is None:
             return []
         words = study_lines(self._view)
-        words += [_marked(text) for text in list(self._events)]
+        words += [_marked(text) for text in list(self._events) or latest_reasons(self._view)]
         words += [plan(self._view)] if self._view.winner is None else []
         styled = [Text(line, no_wrap=True, overflow="ellipsis") for line in words if line]
         for line in styled:
@@ -96,8 +110,10 @@ class PlainTune:
         if counts == self._last:
             return
         self._last = counts
-        leader = StudyData(view).leader
-        self._write(head(view) + (f" · leader {leader.id} {_score(leader)}" if leader else ""))
+        data = StudyData(view)
+        leader = data.leader
+        known = f" · leader {leader.id} {_score(leader)}{_belief(data, leader)}" if leader else ""
+        self._write(head(view) + known)
 
     def event(self, text: str) -> None:
         self._write(_marked(_one_line(text)))
@@ -123,11 +139,13 @@ def study_lines(view: StudyView) -> list[str]:
     if base is not None:
         label = "leader" if leader is base else "base  "
         lines.append(f"{label} {_configuration(data, base)}{'  (base)' if leader is base else ''}")
+    if data.indistinguishable and view.recommendation is not None:
+        lines.append(f"       {view.recommendation.reason}")
     running = [state for state in view.history.runs if state.outcome is None]
-    lines += [f" {running_words(state)}" for state in running[:_RUNNING]]
+    lines += [f" {running_words(state)}{outlook(view, state)}" for state in running[:_RUNNING]]
     if len(running) > _RUNNING:
         lines.append(f" … and {len(running) - _RUNNING} more")
-    return lines
+    return [*lines, cost_line(data)]
 
 
 def head(view: StudyView) -> str:
@@ -151,6 +169,57 @@ def running_words(state: RunState) -> str:
         f"{state.run.config_id} s{state.run.seed:<4}{spark:<11}step {cost.steps}/{state.run.until}  {score}"
     )
     return f"{words}  ETA {numbers.clock(left * pace)}" if pace is not None else words
+
+
+def outlook(view: StudyView, state: RunState) -> str:
+    """`  below the start-up median 0.44, may stop at 60`; empty while the run's curve is not behind."""
+    stopping = _stopping(view.folder)
+    searched = state.run.phase in (SEARCH, GRID) and state.run.config_id != BASE
+    reference = start_up(view.history) if searched else ()
+    if not reference:
+        return ""
+    found = StopRules(maximize=view.history.maximize).standing(state, reference)
+    if found is None or not found.behind:
+        return ""
+    worse = "below" if view.history.maximize else "above"
+    words = f"  {worse} the start-up median {numbers.short(found.start_up)}"
+    if stopping is None or not stopping.curves:
+        return words
+    earliest = math.ceil(stopping.after * state.run.until)
+    return f"{words}, may stop" + (f" at {earliest}" if found.step < earliest else "")
+
+
+@lru_cache(maxsize=8)
+def _stopping(folder: Path) -> Stopping | None:
+    """How the study in `folder` stops runs; None where its file is not there yet."""
+    try:
+        return load_stored(folder).stopping
+    except ConfigError:
+        return None
+
+
+def cost_line(data: StudyData) -> str:
+    """`cost   1.9 h of runs · 24 min saved by 2 stops · 3 min lost (1 out of memory)`."""
+    found = data.balance
+    parts = [f"{_amount(found.spent)} of runs"] if found.spent.steps else []
+    if found.stopped:
+        parts.append(f"{_amount(found.saved)} saved by {numbers.plural(found.stopped, 'stop')}")
+    if found.lost_runs:
+        causes = ", ".join(f"{count} {cause}" for cause, count in found.lost_runs.items())
+        parts.append(f"{_amount(total_of(found.lost.values()))} lost ({causes})")
+    return f"cost   {' · '.join(parts)}" if parts else ""
+
+
+def _amount(cost: Cost) -> str:
+    if cost.gpu_seconds:
+        return f"{numbers.duration(cost.gpu_seconds)} GPU time"
+    return numbers.duration(cost.seconds) if cost.seconds else f"{numbers.amount(cost.steps)} steps"
+
+
+def latest_reasons(view: StudyView) -> list[str]:
+    """Why the last runs ended that did not simply finish, for whoever watches without having seen it."""
+    ended = [s for s in view.history.runs if s.outcome not in (None, Outcome.FINISHED) and s.message]
+    return [f"! {s.run.id} {_one_line(s.message)}" for s in ended[-_REASONS:]]
 
 
 def plan(view: StudyView) -> str:
@@ -187,7 +256,16 @@ def _configuration(data: StudyData, configuration: Configuration) -> str:
         if value is not None
     ]
     settings = "  ".join(f"{name} {value}" for name, value in pairs)
-    return f"{configuration.id}  {_score(configuration)}  {settings}"
+    return f"{configuration.id}  {_score(configuration)}{_belief(data, configuration)}  {settings}"
+
+
+def _belief(data: StudyData, configuration: Configuration) -> str:
+    """`  posterior 0.70 ± 0.02  P(best) 0.64`, of the configuration that is recommended."""
+    found = data.view.recommendation
+    if found is None or found.config_id != configuration.id:
+        return ""
+    chance = numbers.probability(found.probability_best)
+    return f"  posterior {numbers.with_error(found.mean, found.sd)}  P(best) {chance}"
 
 
 def _score(configuration: Configuration) -> str:

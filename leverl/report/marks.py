@@ -49,6 +49,6 @@ def mark_of(state: RunState) -> Mark:
     """The mark of a run; one that ended well but has no score is not shown as if it had one."""
     if state.outcome is None:
         return RUNNING
-    if state.outcome in (Outcome.FINISHED, Outcome.STOPPED) and not state.scored:
+    if state.outcome is Outcome.FINISHED and not state.scored:
         return UNSCORED
     return OUTCOMES[state.outcome]

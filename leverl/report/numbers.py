@@ -81,6 +81,13 @@ def percent(share: float | None) -> str:
     return f"{_minus(f'{value:.0f}') if abs(value) >= 9.5 else short(value, 2)} %"
 
 
+def probability(chance: float | None) -> str:
+    """`0.64`; never 0 or 1, which draws cannot show."""
+    if chance is None:
+        return UNKNOWN
+    return "< 0.01" if chance < 0.005 else "> 0.99" if chance > 0.995 else f"{chance:.2f}"
+
+
 def amount(count: float | None) -> str:
     """`950`, `3.1k`, `12M`: a count at a glance."""
     if count is None:

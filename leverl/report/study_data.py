@@ -9,10 +9,21 @@ from leverl.record.run_record import Outcome
 from leverl.report import numbers
 from leverl.report.marks import mark_of
 from leverl.report.statistics import interval95, mean, standard_error
-from leverl.tune.model import CONFIRM, SEARCH, SELECT, Comparison, LeverAxis, ParamValue, RunState, StudyView
-from leverl.tune.phases.select import chosen
+from leverl.tune.analysis.result import Analysis, Standing
+from leverl.tune.ledger import Balance, balance
+from leverl.tune.model import BASE as BASE_ID
+from leverl.tune.model import (
+    CONFIRM,
+    GRID,
+    RACE,
+    SEARCH,
+    Comparison,
+    LeverAxis,
+    ParamValue,
+    RunState,
+    StudyView,
+)
 
-BASE_ID = "c000"
 _FINALISTS_SHOWN = 3
 
 
@@ -27,7 +38,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Configuration:
-    """A configuration and its runs. Scores are those of finished runs: a stopped run's is of fewer steps."""
+    """A configuration and its runs. Scores are those of finished runs: a stopped run has none."""
 
     id: str
     values: tuple[ParamValue | None, ...]  # one per axis of the study; None: the lever does not apply
@@ -49,9 +60,11 @@ class Configuration:
     def score_text(self) -> str:
         if self.scores:
             return numbers.with_error(self.mean, self.standard_error)
-        partial = [state for state in self.runs if state.outcome is Outcome.STOPPED and state.score]
-        if partial and partial[-1].score:
-            return f"({numbers.short(partial[-1].score.mean)} at step {partial[-1].cost.steps})"
+        partial = [
+            state for state in self.runs if state.outcome is Outcome.STOPPED and state.evaluations.values
+        ]
+        if partial:
+            return f"({numbers.short(partial[-1].evaluations.last)} at step {partial[-1].cost.steps})"
         return numbers.UNKNOWN
 
     @property
@@ -93,9 +106,10 @@ def finished_scores(runs: Sequence[RunState]) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class StudyData:
-    """What the sections of the report share."""
+    """What the sections of the report share; `analysis` is there where a page is written, not in live views."""
 
     view: StudyView
+    analysis: Analysis | None = None
 
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
@@ -125,7 +139,7 @@ class StudyData:
         """The winner of a study that is over, else the one the study would choose now."""
         if self.view.winner is not None:
             return self.by_id.get(self.view.winner.config_id)
-        found = chosen(self.view.history)
+        found = self.view.recommendation
         return self.by_id.get(found.config_id) if found else None
 
     @property
@@ -152,8 +166,8 @@ class StudyData:
 
     @cached_property
     def finalists(self) -> tuple[Configuration, ...]:
-        """Those raced in the selection phase (else the best of the search), without candidate and base."""
-        raced = [c for c in self.configurations if self.phase_runs(c, SELECT)]
+        """Those of the race (else the best of the search), without candidate and base."""
+        raced = [c for c in self.configurations if self.phase_runs(c, RACE)]
         pool = raced or list(self.ranked)
         others = [c for c in pool if c.id != BASE_ID and c is not self.candidate and c.scores]
         return tuple(sorted(others, key=lambda c: self.worth(c.mean))[:_FINALISTS_SHOWN])
@@ -172,7 +186,7 @@ class StudyData:
         """Mean difference to the base over shared seeds of one phase, the latest phase that has some."""
         if self.base is None or configuration.id == BASE_ID:
             return None
-        for phase in (CONFIRM, SELECT, SEARCH):
+        for phase in (CONFIRM, RACE, GRID, SEARCH):
             own = _by_seed(self.phase_runs(configuration, phase))
             base = _by_seed(self.phase_runs(self.base, phase))
             pairs = [own[seed] - base[seed] for seed in own if seed in base]
@@ -188,13 +202,25 @@ class StudyData:
             found.setdefault(state.run.phase, set()).add(state.run.seed)
         return {phase: tuple(sorted(seeds)) for phase, seeds in found.items()}
 
+    @cached_property
+    def balance(self) -> Balance:
+        return balance(self.view.history)
+
     @property
     def saved_share(self) -> float:
-        """Share of the steps planned for the runs started that stopping saved."""
-        ended = [s for s in self.view.history.runs if s.outcome in (Outcome.FINISHED, Outcome.STOPPED)]
-        planned = sum(state.run.until for state in ended)
-        saved = sum(state.run.until - state.cost.steps for state in ended if state.outcome is Outcome.STOPPED)
-        return saved / planned if planned else 0.0
+        """Steps saved by stopping, as a share of those the study would have taken."""
+        return self.balance.saved_share
+
+    @cached_property
+    def standings(self) -> dict[str, Standing]:
+        """Configuration → what is believed of it; empty without an analysis."""
+        return {one.config_id: one for one in self.analysis.standings} if self.analysis else {}
+
+    @property
+    def indistinguishable(self) -> tuple[str, ...]:
+        """The configurations that cannot be told apart from the best, it included; empty when it stands alone."""
+        found = self.view.recommendation
+        return found.indistinguishable if found else ()
 
     def value_of(self, configuration: Configuration, axis: LeverAxis) -> ParamValue | None:
         return configuration.values[self.view.axes.index(axis)]

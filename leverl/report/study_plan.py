@@ -3,6 +3,7 @@
 from typing import Any
 
 from leverl.report.numbers import exact, plural
+from leverl.report.scales import range_words
 from leverl.tune.model import History, LeverAxis
 from leverl.tune.plan import Plan
 
@@ -20,6 +21,7 @@ def facts(plan: Plan, parallel: int) -> dict[str, Any]:
         "sampler": plan.strategy.sampler.name,
         "objective": study.objective.model_dump(),
         "space": plan.space.view(),
+        "left_out": plan.space.left_out,
         "constraints": study.constraints,
         "seeds": {phase: plan.study.seeds_of(phase) for phase in planned},
         "runs": planned,
@@ -45,6 +47,7 @@ def describe(plan: Plan, parallel: int) -> str:
             f"strategy     {study.strategy} ({plan.strategy.sampler.name}), {study.objective.goal} "
             f"{study.objective.name}",
             *(f"{'space' if n == 0 else '':12} {_axis(axis, width)}" for n, axis in enumerate(axes)),
+            *_left_out(plan),
             *(f"constraint   {text}" for text in study.constraints),
             f"runs         {phases}: {plural(sum(planned.values()), 'run')} of "
             f"{plural(plan.steps, 'step')}, {parallel} side by side{limit}",
@@ -53,12 +56,17 @@ def describe(plan: Plan, parallel: int) -> str:
 
 
 def _axis(axis: LeverAxis, width: int) -> str:
-    if axis.values and axis.low is None:
-        values = ", ".join(exact(value) for value in axis.values)
-    else:
-        beside = "".join(f", or {exact(value)}" for value in axis.values)
-        values = f"{exact(axis.low)} … {exact(axis.high)} ({axis.scale}){beside}"
-    return f"{axis.name:{width}}  {values}  [base {exact(axis.base)}]"
+    return f"{axis.name:{width}}  {range_words(axis)}  [base {exact(axis.base)}]"
+
+
+def _left_out(plan: Plan) -> list[str]:
+    """Levers of the default space that are not searched, and why."""
+    found = plan.space.left_out
+    width = max(map(len, found), default=0)
+    return [
+        f"{'left out' if number == 0 else '':12} {name:{width}}  {reason}"
+        for number, (name, reason) in enumerate(found.items())
+    ]
 
 
 def _word(value: Any) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from leverl.record.layout import RunFolder
 from leverl.record.run_record import Outcome, RunRecord
 from leverl.report import numbers
-from leverl.report.study_data import BASE_ID, Configuration, StudyData
+from leverl.report.study_data import Configuration, StudyData
+from leverl.tune.model import BASE as BASE_ID
 from leverl.tune.model import StudyView
 
 if TYPE_CHECKING:

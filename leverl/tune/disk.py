@@ -1,4 +1,4 @@
-"""Disk space: checked before a study starts, and given back when a run's checkpoint is of no more use."""
+"""Disk space, checked before a study starts, and what lies on the disk to go on from."""
 
 import shutil
 from collections.abc import Iterable
@@ -7,11 +7,12 @@ from typing import Final
 
 from leverl.errors import EnvironmentProblem
 from leverl.record.layout import RunFolder
-from leverl.tune.model import SEARCH, SELECT, History
-from leverl.tune.phases.search import BASE
-from leverl.tune.phases.select import candidates, chosen
 
 LEAST_FREE: Final = 1 << 30  # bytes
+"""To begin or to resume a study."""
+
+LEAST_LEFT: Final = 64 << 20  # bytes
+"""To start one more run of a study: it writes its metrics and samples even where it keeps no checkpoint."""
 
 
 def check_space(folder: Path, least: int = LEAST_FREE) -> None:
@@ -20,10 +21,7 @@ def check_space(folder: Path, least: int = LEAST_FREE) -> None:
     Raises:
         EnvironmentProblem: names the place, what is free and what is needed.
     """
-    place = folder
-    while not place.exists():
-        place = place.parent
-    free = shutil.disk_usage(place).free
+    place, free = _free(folder)
     if free < least:
         raise EnvironmentProblem(
             f"only {free / 2**30:.2f} GiB are free at {place.resolve()}; a study needs "
@@ -31,31 +29,26 @@ def check_space(folder: Path, least: int = LEAST_FREE) -> None:
         )
 
 
-def prune(history: History, top_k: int, winner: str | None = None) -> None:
-    """Delete checkpoints of runs that are over and whose configuration is no longer in question.
+def check_room(study: Path, least: int = LEAST_LEFT) -> None:
+    """Refuse to start one more run of a study whose disk has filled up.
 
-    Kept: during the search those of the best `top_k`, after selection those of leader and base, and with
-    `winner` (the study is over) those of the winner's confirmation, or of its latest phase.
+    Raises:
+        EnvironmentProblem: says what is free and how the study goes on.
     """
-    if winner is not None:
-        keep = _latest_runs(history, winner)
-    else:
-        best = chosen(history) if history.in_phase(SELECT) else None
-        settled = best is not None and all(s.outcome is not None for s in history.in_phase(SELECT))
-        names = (
-            {BASE, best.config_id} if best is not None and settled else {BASE, *candidates(history, top_k)}
+    place, free = _free(study)
+    if free < least:
+        raise EnvironmentProblem(
+            f"only {free / 2**20:.0f} MiB are free at {place.resolve()}, too little for another run. What is finished "
+            f"is safe, and runs that are alive go on. Free some space, then go on with: leverl tune --resume {study}"
         )
-        keep = {state.run.id for state in history.runs if state.run.config_id in names}
-    for state in history.runs:
-        over = state.outcome is not None
-        if over and state.run.id not in keep:
-            shutil.rmtree(RunFolder(state.folder).checkpoints, ignore_errors=True)
 
 
-def _latest_runs(history: History, config_id: str) -> set[str]:
-    states = [state for state in history.of(config_id) if state.scored]
-    phase = states[-1].run.phase if states else SEARCH
-    return {state.run.id for state in states if state.run.phase == phase}
+def _free(folder: Path) -> tuple[Path, int]:
+    """The existing folder nearest to `folder`, and the bytes that are free there."""
+    place = folder
+    while not place.exists():
+        place = place.parent
+    return place, shutil.disk_usage(place).free
 
 
 def has_checkpoint(folder: Path) -> bool:

@@ -6,16 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from leverl.record.run_record import Outcome, Score
-from leverl.record.series import Series
+from leverl.record.series import EMPTY, Series
 
 if TYPE_CHECKING:
     from leverl.tune.space import Space
 
 ParamValue = float | int | str | bool
 Params = Mapping[str, ParamValue]
+"""Lever → value. A lever that has no effect in a configuration is missing."""
 
-SEARCH, SELECT, CONFIRM = "search", "select", "confirm"
+SEARCH, GRID, RACE, CONFIRM = "search", "grid", "race", "confirm"
 """Phases of a run. Their seeds never overlap: the seeds that chose a winner never confirm it."""
+
+BASE = "c000"
+"""The study's base configuration, always the first to run."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,15 @@ class Cost:
     responses: int = 0
     tokens: int = 0
     seconds: float = 0.0
+    gpu_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a run that was stopped early would have scored at its full length, judged by its curve."""
+
+    mean: float
+    standard_error: float
 
 
 @dataclass(frozen=True)
@@ -49,16 +62,25 @@ class RunState:
     folder: Path
     outcome: Outcome | None = None
     score: Score | None = None
-    evaluations: Series = field(default_factory=lambda: Series((), ()))
+    prediction: Prediction | None = None  # of a run that was stopped early, instead of a score
+    evaluations: Series = EMPTY
+    evaluation_errors: Series = EMPTY  # standard errors of the above
+    signals: Mapping[str, Series] = field(default_factory=dict)  # the series that guards watch, see SIGNALS
     kl: float | None = None  # mean kl_divergence over the last tenth of the steps
     length: float | None = None  # mean response length, likewise
     steps_to_90: int | None = None
+    bounded: Mapping[str, float] = field(default_factory=dict)  # metrics that a constraint bounds, likewise
     cost: Cost = Cost()
     message: str = ""
 
     @property
     def scored(self) -> bool:
-        return self.outcome in (Outcome.FINISHED, Outcome.STOPPED) and self.score is not None
+        return self.outcome is Outcome.FINISHED and self.score is not None
+
+    @property
+    def progress(self) -> float:
+        """Share of its steps that the run has done, between 0 and 1."""
+        return min(self.cost.steps / self.run.until, 1.0) if self.run.until else 0.0
 
 
 @dataclass(frozen=True)
@@ -67,6 +89,7 @@ class History:
 
     runs: tuple[RunState, ...]
     maximize: bool = True
+    spent: float = 0.0  # share of the budget that is used up, between 0 and 1; 0 without a budget
 
     def of(self, config_id: str, phase: str | None = None) -> tuple[RunState, ...]:
         """Runs of a configuration, of one phase or of all."""
@@ -91,6 +114,13 @@ class Start:
 
 
 @dataclass(frozen=True)
+class Continue:
+    """Go on with this run, which was stopped early, from its checkpoint."""
+
+    run_id: str
+
+
+@dataclass(frozen=True)
 class Stop:
     """Stop this run; `reason` is shown to the user."""
 
@@ -105,7 +135,7 @@ class Finish:
     summary: str
 
 
-Decision = Start | Stop | Finish
+Decision = Start | Continue | Stop | Finish
 
 
 class Sampler(Protocol):
@@ -114,7 +144,10 @@ class Sampler(Protocol):
     name: str  # shown in the report, e.g. "optuna GPSampler"
 
     def suggest(self, space: "Space", history: History, n: int) -> list[Params]:
-        """Up to `n` new configurations; fewer, or none, when the space is exhausted."""
+        """Up to `n` configurations; fewer, or none, when the space is exhausted.
+
+        One that has run before asks for another seed of it (or for the rest of a run that was stopped).
+        """
 
 
 class Phase(Protocol):
@@ -125,6 +158,20 @@ class Phase(Protocol):
 
     def next(self, history: History, free: int) -> Sequence[Decision]:
         """What to do now that `free` places for runs are free."""
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The configuration to take as far as search and race can tell. Scores point the way of the objective."""
+
+    config_id: str
+    mean: float  # posterior mean and standard deviation of its true mean score
+    sd: float
+    seed_sd: float  # standard deviation of a configuration's scores between seeds
+    probability_best: float  # among those still in question: the race's finalists, or all that have a score
+    expected_loss: float  # what the best of these is expected to score better, ≥ 0
+    indistinguishable: tuple[str, ...]  # it was taken from these; empty when it stands alone
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -186,6 +233,7 @@ class StudyView:
     budget_seconds: float | None
     seconds: float  # wall time so far, over all sittings
     winner: Winner | None = None
+    recommendation: Recommendation | None = None  # of search and race, as they stand; None without a score
 
 
 class StudyObserver(Protocol):

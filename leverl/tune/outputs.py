@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from leverl.config import loader
 from leverl.record.layout import write_atomically, write_json
-from leverl.tune.model import CONFIRM, SELECT, Comparison, History, Winner
+from leverl.tune.model import CONFIRM, RACE, Comparison, History, Winner
 from leverl.tune.plan import Plan
 from leverl.tune.ranking import standing
 from leverl.tune.verdict import Conclusion
@@ -72,7 +72,7 @@ def _best_text(plan: Plan, history: History, winner: Winner) -> str:
 
     found = (
         standing(history, winner.config_id, CONFIRM)
-        or standing(history, winner.config_id, SELECT)
+        or standing(history, winner.config_id, RACE)
         or standing(history, winner.config_id)
     )
     lines = [f"Configuration {winner.config_id} of study {winner.study}.", winner.verdict]

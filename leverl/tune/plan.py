@@ -11,14 +11,19 @@ from leverl.backends.protocol import Backend
 from leverl.errors import ConfigError
 from leverl.tune import space as spaces
 from leverl.tune import strategy as strategies
-from leverl.tune.model import History
+from leverl.tune.fidelity import Fidelity
+from leverl.tune.importing.imported import prior_runs, read_imported
+from leverl.tune.model import History, Run
 from leverl.tune.progress import Measure
 from leverl.tune.space import Space
 from leverl.tune.strategy import Strategy
 from leverl.tune.study import Study
+from leverl.tune.watchdog import Limits
 from leverl.vocabulary.metrics import metric
 
 DEFAULT_PARALLEL: Final = 2
+
+_KL: Final = ("kl_divergence", "kl_divergence_k3")
 
 
 @dataclass(frozen=True)
@@ -31,16 +36,29 @@ class Plan:
     space: Space
     strategy: Strategy
     measure: Measure
-    steps: int
+    fidelity: Fidelity
+
+    @property
+    def steps(self) -> int:
+        """Steps of a run of the base."""
+        return self.fidelity.steps({})
 
     @property
     def budget_seconds(self) -> float | None:
         hours = self.study.budget.hours
         return None if hours is None else hours * 3600
 
-    def settings(self, seed: int) -> Mapping[str, Any]:
-        """What the tuner sets in each run: the seed, and one checkpoint, at the end, for disks fill up."""
-        return {"seed": seed, "train.save_every": 0, "train.keep": 1}
+    def limits(self, parallel: int) -> Limits:
+        """When a run is ended by force, with `parallel` of them side by side."""
+        said = self.study.limits
+        memory = None if said.memory_gb is None else round(said.memory_gb * 2**30)
+        seconds = None if said.run_hours is None else said.run_hours * 3600
+        return Limits.of(memory_bytes=memory, run_seconds=seconds, parallel=parallel)
+
+    def settings(self, run: Run) -> Mapping[str, Any]:
+        """What the tuner sets in each run: the seed, the length, and one checkpoint, at the end, for disks fill up."""
+        fixed = {"seed": run.seed, "train.save_every": 0, "train.keep": 1}
+        return {**self.fidelity.settings(run.params), **fixed}
 
 
 def prepare(study: Study, folder: Path, backend: Backend | None = None) -> Plan:
@@ -57,10 +75,25 @@ def prepare(study: Study, folder: Path, backend: Backend | None = None) -> Plan:
             f"the study's base trains on {', '.join(data.train_files)} but has no held-out prompts, and a study "
             "compares held-out scores. Set data.eval_files in target.set."
         )
-    steps = backend.base.train.steps
-    strategy = strategies.build(study, space, steps)
-    measure = Measure(backend.reader, metric(study.objective.name).name, backend.base.evaluation.last_k)
-    return Plan(study, folder, backend, space, strategy, measure, steps)
+    _check_bounds(space, backend)
+    fidelity = Fidelity(backend, study.fidelity)
+    last_k = backend.base.evaluation.last_k
+    imported = read_imported(folder)
+    prior = () if imported is None else prior_runs(imported, space, maximize=study.maximize)
+    strategy = strategies.build(study, space, fidelity.steps, last_k, prior)
+    bounded = tuple(dict.fromkeys(constraint.metric for constraint in space.metric_constraints))
+    measure = Measure(backend.reader, metric(study.objective.name).name, last_k, bounded)
+    return Plan(study, folder, backend, space, strategy, measure, fidelity)
+
+
+def _check_bounds(space: Space, backend: Backend) -> None:
+    """KL against the reference is measured in every run only where the reference is always there."""
+    for constraint in space.metric_constraints:
+        if constraint.metric in _KL and backend.base.algorithm.reference != "always":
+            raise ConfigError(
+                f"constraint '{constraint.text}': runs without a KL penalty do not measure {constraint.metric}, so "
+                "the bound could not be checked. Set reference: always in target.set."
+            )
 
 
 def check_space_can_run(plan: Plan) -> None:

@@ -1,4 +1,4 @@
-"""What a run's folder says of the run: score, curve, KL, cost."""
+"""What a run's folder says of the run: score, curves, KL, cost."""
 
 import math
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from leverl.record.layout import RunFolder
 from leverl.record.run_record import Outcome, Score
 from leverl.record.series import RunSeries, Series, mean_of_last, score_of, steps_to_share_of_gain
 from leverl.tune.model import Cost, RunState
+from leverl.tune.stopping.guards import SIGNALS
 from leverl.tune.storage import Entry
 
 Stamp = tuple[int, int, int, int]
@@ -18,30 +19,35 @@ Stamp = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Measure:
-    """What a study reads from its runs: with which reader, and which metric is the objective."""
+    """What a study reads from its runs: with which reader, and which metrics."""
 
     reader: str
     objective: str
     last_k: int
+    bounded: tuple[str, ...] = ()  # metrics that the study's constraints bound
 
 
 def read_state(entry: Entry, measure: Measure) -> RunState:
-    """The run so far. Only a run that finished, or was stopped on purpose, has a score."""
+    """The run so far. Only a run that finished has a score; one that was stopped early gets a prediction later,
+    for that takes the scale of the other runs' scores.
+    """
     state = RunState(entry.run, entry.folder, entry.outcome, message=entry.message)
     series = read_series(entry.folder, measure.reader)
     if series is None:
         return state
     evaluations = series.get(measure.objective)
-    over = entry.outcome in (Outcome.FINISHED, Outcome.STOPPED)
     return RunState(
         run=entry.run,
         folder=entry.folder,
         outcome=entry.outcome,
-        score=_score(series, measure) if over else None,
+        score=_score(series, measure) if entry.outcome is Outcome.FINISHED else None,
         evaluations=evaluations,
+        evaluation_errors=series.get(f"{measure.objective}_se"),
+        signals={name: series.get(name) for name in SIGNALS},
         kl=_finite(mean_of_last(series.get("kl_divergence"))),
         length=_finite(mean_of_last(series.get("response_length/mean"))),
         steps_to_90=steps_to_share_of_gain(evaluations),
+        bounded=_latest(series, measure.bounded),
         cost=_cost(series),
         message=entry.message,
     )
@@ -81,6 +87,11 @@ def _score(series: RunSeries, measure: Measure) -> Score | None:
     return score_of(series.get(measure.objective), errors, measure.last_k)
 
 
+def _latest(series: RunSeries, names: tuple[str, ...]) -> dict[str, float]:
+    found = {name: _finite(mean_of_last(series.get(name))) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
+
+
 def _cost(series: RunSeries) -> Cost:
     record = series.record
     lengths = series.get("response_length/mean")
@@ -88,7 +99,8 @@ def _cost(series: RunSeries) -> Cost:
     responses = _last(series.get("train/responses"))
     tokens = _last(series.get("train/tokens"))
     seconds = record.seconds if record else 0.0
-    return Cost(steps, responses, tokens, seconds or _sum(series.get("timing_s/step")))
+    seconds = seconds or _sum(series.get("timing_s/step"))
+    return Cost(steps, responses, tokens, seconds, seconds * (record.gpus if record else 0))
 
 
 def _last(series: Series) -> int:

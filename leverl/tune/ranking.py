@@ -1,6 +1,5 @@
-"""How configurations stand: mean score over their runs, failures apart, ties by KL and then by cost."""
+"""How configurations stand: mean score over their runs, failures apart."""
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,15 +57,3 @@ def ranked(history: History, phase: str | None = None) -> list[Standing]:
     found = [standing(history, config_id, phase) for config_id in history.config_ids]
     sign = -1.0 if history.maximize else 1.0
     return sorted((s for s in found if s is not None), key=lambda s: (s.failures, sign * s.mean, s.config_id))
-
-
-def leader(history: History, phase: str | None = None) -> Standing | None:
-    """The best configuration; of those within its standard error, the one with the lowest KL, then cost."""
-    order = ranked(history, phase)
-    if not order:
-        return None
-    best = order[0]
-    margin = best.standard_error or 0.0
-    tied = [s for s in order if s.failures == best.failures and abs(s.mean - best.mean) <= margin]
-    sign = -1.0 if history.maximize else 1.0
-    return min(tied, key=lambda s: (math.inf if s.kl is None else s.kl, s.cost, sign * s.mean))

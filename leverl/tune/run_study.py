@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from leverl.backends.protocol import Backend
 from leverl.config import loader
@@ -14,19 +14,24 @@ from leverl.executors.protocol import Executor
 from leverl.record.layout import write_atomically
 from leverl.record.naming import taken
 from leverl.record.run_record import Outcome
-from leverl.tune.disk import LEAST_FREE, check_space, prune
+from leverl.tune.disk import LEAST_FREE, check_space
 from leverl.tune.interruption import StudyInterrupted
 from leverl.tune.lock import locked
+from leverl.tune.mirror import mirror
 from leverl.tune.model import StudyObserver, Winner
 from leverl.tune.outputs import STUDY_FILE, WINNER, write_clock, write_winner
 from leverl.tune.plan import Plan, check_space_can_run, places, prepare
 from leverl.tune.ranking import FAILURES
+from leverl.tune.rebuild import open_store
+from leverl.tune.retention import prune
 from leverl.tune.scheduler import Scheduler, Unwatched
-from leverl.tune.storage import TRIALS, Store, refuse_network
+from leverl.tune.storage import TRIALS, Store, database_of, refuse_network
 from leverl.tune.strategy import DONE
-from leverl.tune.study import Study, dump_study, load_study
-from leverl.tune.verdict import conclude
+from leverl.tune.study import Budget, Study
+from leverl.tune.study_file import dump_study, load_study
 from leverl.tune.view import load_stored
+
+_BUDGETS: Final = tuple(f"budget.{name}" for name in Budget.model_fields)
 
 
 def run_study(
@@ -72,6 +77,8 @@ def run_study(
         spec = load_study(study, overrides, name)
         folder = Path(out) / spec.name
     plan = prepare(spec, folder, backend)
+    if not resume:  # what `default` means now is what it means for the whole study
+        spec = spec.model_copy(update={"space": plan.space.in_words()})
     side_by_side = places(spec, parallel)
     refuse_network(_existing(folder))
     check_space(folder, least_free)
@@ -81,7 +88,7 @@ def run_study(
     with locked(folder):
         write_atomically(folder / STUDY_FILE, dump_study(spec))
         (folder / WINNER).unlink(missing_ok=True)
-        with Store(folder, spec.name, maximize=spec.maximize) as store:
+        with open_store(plan, (observer or Unwatched()).event) as store:
             hands = executor or LocalExecutor()
             try:
                 scheduler = Scheduler(
@@ -105,13 +112,14 @@ def _conduct(
         if entry.outcome in (*FAILURES, Outcome.LOST):
             scheduler.retry(entry)
     try:
-        finished = scheduler.run()
+        cut_short = scheduler.run()
     except StudyInterrupted:
         observer.ended(scheduler.view())
         raise
     history = scheduler.history
-    winner = write_winner(plan, history, conclude(history, finished=finished))
-    prune(history, plan.study.top_k, winner.config_id)
+    winner = write_winner(plan, history, plan.strategy.conclude(history, cut_short))
+    prune(history, plan.study.race.finalists, winner.config_id)
+    mirror(database_of(plan.folder), plan.study.name, plan.space, history)
     write_clock(plan.folder, scheduler.seconds, DONE)
     observer.ended(replace(scheduler.view(), winner=winner, phase=DONE))
     return winner
@@ -121,11 +129,11 @@ def _changed(study: Study, overrides: Sequence[str] | Mapping[str, Any]) -> Stud
     """A resumed study may get more budget; anything else would make its runs incomparable."""
     changes = overrides if isinstance(overrides, Mapping) else loader.parse_overrides(overrides)
     for word in changes:
-        if word not in ("parallel", "budget.trials", "budget.hours"):
+        if word != "parallel" and word not in _BUDGETS:
             raise ConfigError(
                 f"'{word}' cannot change in a study that has begun: its runs would not be comparable. With "
-                "--resume only budget.trials, budget.hours and parallel can. For other changes start a new "
-                "study (--name)."
+                f"--resume only parallel and the budget can ({', '.join(_BUDGETS)}). For other changes start a "
+                "new study (--name)."
             )
     return load_study(study.model_dump(mode="json"), changes) if changes else study
 

@@ -3,7 +3,6 @@
 import secrets
 import signal
 from dataclasses import replace
-from pathlib import Path
 from time import monotonic
 from typing import Final
 
@@ -14,17 +13,22 @@ from leverl.errors import TrainingFailed
 from leverl.executors.protocol import Executor, Handle
 from leverl.record.layout import RunFolder
 from leverl.record.process import Exit
-from leverl.record.run_record import Outcome, load_record
-from leverl.tune.disk import has_checkpoint, prune
+from leverl.record.run_record import Outcome
+from leverl.tune.budget import Account
+from leverl.tune.disk import has_checkpoint
+from leverl.tune.endings import describe, message_of, move_aside, tell
 from leverl.tune.interruption import StopSignals, StudyInterrupted
-from leverl.tune.model import History, Run, RunState, StudyObserver, StudyView
+from leverl.tune.model import Continue, History, Run, RunState, StudyObserver, StudyView
+from leverl.tune.observe import observe
 from leverl.tune.outputs import read_clock, write_clock
 from leverl.tune.plan import Plan
 from leverl.tune.progress import read_state
 from leverl.tune.reconcile import Found, look_at
+from leverl.tune.retention import prune
 from leverl.tune.storage import Entry, Store
 from leverl.tune.strategy import DONE
 from leverl.tune.view import build_view
+from leverl.tune.watchdog import Watchdog
 
 ATTEMPTS: Final = 2
 """Processes that a run gets when they vanish through no fault of its configuration."""
@@ -56,11 +60,13 @@ class Scheduler:
         self._parallel = parallel
         self._poll_seconds = poll_seconds
         self._refresh_seconds = refresh_seconds
+        self._watchdog = Watchdog(plan.limits(parallel), executor)
         self._handles: dict[str, Handle] = {}
         self._waiting: dict[
             str, bool
         ] = {}  # runs that need a process again → whether it counts as an attempt
-        self._stopped: dict[str, str] = {}  # runs told to stop → reason
+        self._stopped: dict[str, str] = {}  # runs told to stop early → reason
+        self._killed: dict[str, tuple[Outcome, str]] = {}  # runs ended by force → outcome and reason
         self._over: dict[str, RunState] = {}
         self._announced: set[str] = set()
         self._before, self._phase = read_clock(plan.folder)
@@ -71,11 +77,9 @@ class Scheduler:
     @property
     def history(self) -> History:
         """All runs; those that are not over with their curve so far."""
-        states = [
-            self._over.get(entry.run.id) or read_state(entry, self._plan.measure)
-            for entry in self._store.entries
-        ]
-        return History(tuple(states), self._plan.study.maximize)
+        return observe(
+            self._store.entries, self._plan.measure, maximize=self._plan.study.maximize, over=self._over
+        )
 
     @property
     def seconds(self) -> float:
@@ -86,8 +90,8 @@ class Scheduler:
         """The study now."""
         return build_view(self._plan, self.history, phase=self._phase, seconds=self.seconds)
 
-    def run(self) -> bool:
-        """Work until nothing is left to do; False when the budget of hours ended the study early.
+    def run(self) -> str:
+        """Work until nothing is left to do; the limit that ended the study before its proof was over, else "".
 
         Raises:
             StudyInterrupted: SIGINT or SIGTERM came; the runs have been stopped and can be resumed.
@@ -100,15 +104,17 @@ class Scheduler:
                 changed |= self._collect()
                 if self._signals.count:
                     self._stop_everything()
-                    self._refresh(now=True)
+                    self._refresh()
                     raise StudyInterrupted(self._plan.folder, self._signals.number)
                 if changed:
                     self._give_up_if_hopeless()
                     ended = self._decide()
                     if ended is not None:
-                        self._refresh(now=True)
+                        self._refresh()
                         return ended
-                self._refresh(now=changed)
+                if changed or monotonic() - self._refreshed >= self._refresh_seconds:
+                    self._guard()
+                    self._refresh()
                 changed = False
                 self._executor.wait(self._handles.values(), self._poll_seconds)
 
@@ -134,46 +140,64 @@ class Scheduler:
             else:
                 self._waiting[run_id] = False
 
-    def _decide(self) -> bool | None:
-        """Start what is due; True or False when the study is over, in full or early."""
+    def _decide(self) -> str | None:
+        """Start what is due. When the study is over: the limit that cut it short, or "" for its proper end."""
         self._restart_waiting()
         free = self._parallel - len(self._handles)
         if free <= 0:
             return None
-        budget = self._plan.budget_seconds
-        step = self._plan.strategy.next(
-            self.history,
-            free,
-            parallel=self._parallel,
-            seconds_left=None if budget is None else budget - self.seconds,
-        )
-        self._announce(step.finished)
-        self._phase = step.phase
-        for stop in step.stops:
-            self._stopped[stop.run_id] = stop.reason
-            self._executor.stop(self._handles[stop.run_id])
-        for start in step.starts:
-            self._start(start.run)
-        if step.phase == DONE and not self._handles and not self._waiting:
-            return not step.out_of_time
-        return None
-
-    def _announce(self, finished: tuple[tuple[str, str], ...]) -> None:
-        for phase, summary in finished:
+        history = self.history
+        account = Account(self._plan.study.budget, history, self.seconds, self._parallel)
+        step = self._plan.strategy.next(history, free, account)
+        for phase, summary in step.finished:
             if phase not in self._announced:
                 self._announced.add(phase)
                 self._observer.event(f"{phase}: {summary}")
+        self._phase = step.phase
+        for decision in step.decisions:
+            if isinstance(decision, Continue):
+                self._continue(decision.run_id)
+            else:
+                self._start(decision.run)
+        if step.phase == DONE and not self._handles and not self._waiting:
+            return account.exhausted if step.out_of_budget else ""
+        return None
+
+    def _guard(self) -> None:
+        """End runs that hold too much memory or take too long, and runs that are out of the race."""
+        history = self.history
+        for breach in self._watchdog.check(self._handles, history, monotonic()):
+            if breach.outcome is None:
+                self._observer.event(f"{breach.run_id}: {breach.reason}")
+                continue
+            self._killed[breach.run_id] = (breach.outcome, breach.reason)
+            self._executor.stop(self._handles[breach.run_id], kill=True)
+        continued = {entry.run.id for entry in self._store.entries if entry.continued}
+        for stop in self._plan.strategy.stops(history):
+            handle = self._handles.get(stop.run_id)
+            if handle is not None and stop.run_id not in self._stopped and stop.run_id not in continued:
+                self._stopped[stop.run_id] = stop.reason
+                self._executor.stop(handle)
 
     def _start(self, run: Run) -> None:
         entry = self._store.add(run, self._plan.space, secrets.token_hex(16))
         self._launch(entry, resume=False)
 
+    def _continue(self, run_id: str) -> None:
+        """Have a run that was stopped early do the rest of its steps."""
+        before = self._store.entry(run_id)
+        resume = has_checkpoint(before.folder)
+        entry = self._store.add(before.run, self._plan.space, before.token, continued=True)
+        self._over.pop(run_id, None)
+        self._stopped.pop(run_id, None)
+        self._launch(entry, resume=resume)
+        self._observer.event(f"{run_id} is wanted after all: it goes on")
+
     def _restart_waiting(self) -> None:
-        entries = {entry.run.id: entry for entry in self._store.entries}
         while self._waiting and len(self._handles) < self._parallel:
             run_id, counts = next(iter(self._waiting.items()))
             del self._waiting[run_id]
-            entry = entries[run_id]
+            entry = self._store.entry(run_id)
             resume = has_checkpoint(entry.folder) and look_at(entry) is not Found.NOT_STARTED
             token = entry.token if resume else secrets.token_hex(16)
             entry = self._store.again(run_id, token, entry.attempts + counts)
@@ -183,40 +207,48 @@ class Scheduler:
     def _launch(self, entry: Entry, *, resume: bool) -> None:
         run, folder = entry.run, entry.folder.resolve()
         if not resume:
-            _move_aside(folder)
-        config = self._plan.backend.resolve(run.params, self._plan.settings(run.seed)).config
+            move_aside(folder)
+        config = self._plan.backend.resolve(run.params, self._plan.settings(run)).config
         launch = self._plan.folder.resolve() / "launch" / run.id
         command = self._plan.backend.command(config, Job(run.id, folder, launch, entry.token, resume))
         self._handles[run.id] = self._executor.start(command, run_id=run.id, folder=folder, token=entry.token)
 
     def _collect(self) -> bool:
         """Settle the runs whose process has ended."""
-        entries = {entry.run.id: entry for entry in self._store.entries}
         ended = [(run_id, exit) for run_id, h in self._handles.items() if (exit := self._executor.poll(h))]
         for run_id, exit in ended:
             del self._handles[run_id]
-            self._settle(entries[run_id], exit)
+            self._settle(self._store.entry(run_id), exit)
         return bool(ended)
 
     def _settle(self, entry: Entry, exit: Exit) -> None:
         """A process is gone: give the run another one, or write down how it ended."""
         run_id = entry.run.id
-        outcome = self._plan.backend.outcome(entry.folder, exit)
-        if outcome is Outcome.INTERRUPTED and run_id in self._stopped:
-            outcome = Outcome.STOPPED
+        outcome, reason = self._outcome(entry, exit)
         if outcome in (Outcome.LOST, Outcome.INTERRUPTED):
             if self._signals.count or entry.attempts < ATTEMPTS:
                 self._waiting[run_id] = not self._signals.count
                 if not self._signals.count:
-                    self._observer.event(f"{run_id}: {_describe(exit)}: not its fault, one more attempt")
+                    self._observer.event(f"{run_id}: {describe(exit)}: not its fault, one more attempt")
                 return
             outcome = Outcome.OUT_OF_MEMORY if self._memory_was_short(exit) else Outcome.LOST
-        message = self._stopped.get(run_id) or _message(entry.folder, outcome, exit)
+        message = reason or message_of(entry.folder, outcome, exit)
         state = read_state(replace(entry, outcome=outcome, message=message), self._plan.measure)
-        self._store.finish(run_id, outcome, state.score.mean if state.score else None, message)
+        value = state.score.mean if state.score else None
+        self._store.finish(run_id, outcome, value, message, state.evaluations)
         self._over[run_id] = state
-        prune(self.history, self._plan.study.top_k)
-        self._observer.event(_tell(state, self._plan.measure.objective))
+        prune(self.history, self._plan.study.race.finalists)
+        self._observer.event(tell(state, self._plan.measure.objective))
+
+    def _outcome(self, entry: Entry, exit: Exit) -> tuple[Outcome, str]:
+        """How the run ended, with the reason where it was the tuner that ended it."""
+        run_id = entry.run.id
+        if run_id in self._killed:
+            return self._killed.pop(run_id)
+        outcome = self._plan.backend.outcome(entry.folder, exit)
+        if outcome is Outcome.INTERRUPTED and run_id in self._stopped:
+            return Outcome.STOPPED, self._stopped[run_id]
+        return outcome, ""
 
     def _memory_was_short(self, exit: Exit) -> bool:
         """Whether a killed process held more than half of its share of the machine's memory."""
@@ -254,57 +286,10 @@ class Scheduler:
             self._executor.wait(self._handles.values(), self._poll_seconds)
             self._collect()
 
-    def _refresh(self, *, now: bool) -> None:
-        if now or monotonic() - self._refreshed >= self._refresh_seconds:
-            self._refreshed = monotonic()
-            write_clock(self._plan.folder, self.seconds, self._phase)
-            self._observer.refreshed(self.view())
-
-
-def _move_aside(folder: Path) -> None:
-    """Keep what an earlier attempt left, out of the way of the new one."""
-    if not RunFolder(folder).exists():
-        return
-    attic = folder.parent / ".earlier"
-    attic.mkdir(exist_ok=True)
-    number = 1
-    while (attic / f"{folder.name}-{number}").exists():
-        number += 1
-    folder.rename(attic / f"{folder.name}-{number}")
-
-
-def _describe(exit: Exit) -> str:
-    if exit.signal is not None:
-        return f"killed by {signal.Signals(exit.signal).name}"
-    return "its process vanished" if exit.code is None else f"ended with exit code {exit.code}"
-
-
-def _message(folder: Path, outcome: Outcome, exit: Exit) -> str:
-    """Why a run has no score; empty for one that finished."""
-    if outcome in (Outcome.FINISHED, Outcome.STOPPED):
-        return ""
-    record = load_record(RunFolder(folder).record)
-    if record is not None and record.message:
-        return record.message
-    return " ".join(part for part in (f"{_describe(exit)}.", _last_line(RunFolder(folder).log)) if part)
-
-
-def _last_line(log: Path) -> str:
-    try:
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-50:]
-    except OSError:
-        return ""
-    return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
-
-
-def _tell(state: RunState, objective: str) -> str:
-    run, learnt = state.run, "; learnt from, never scored"
-    if state.score is not None:
-        return f"{run.id} {state.outcome}: {objective} {state.score.mean:.3g}"
-    if state.outcome is Outcome.FINISHED:
-        return f"! {run.id} finished without {objective}"
-    note = "" if state.outcome is Outcome.LOST else learnt
-    return f"! {run.id} {str(state.outcome).replace('_', ' ')}: {state.message}{note}"
+    def _refresh(self) -> None:
+        self._refreshed = monotonic()
+        write_clock(self._plan.folder, self.seconds, self._phase)
+        self._observer.refreshed(self.view())
 
 
 class Unwatched:

@@ -4,7 +4,10 @@ It holds what was decided (configuration, seed, phase, folder) and how each run 
 run is in the run's folder; the two are joined by the run's id.
 """
 
+import math
+import sqlite3
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -14,9 +17,12 @@ import psutil
 
 from leverl.errors import ConfigError, EnvironmentProblem
 from leverl.record.run_record import Outcome
+from leverl.record.series import EMPTY, Series
+from leverl.tune.decisions import write_decision
 from leverl.tune.model import Run
 from leverl.tune.optuna_log import quiet_optuna
 from leverl.tune.space import Space
+from leverl.tune.trouble import LOCK_SECONDS, database_errors
 
 DATABASE: Final = "study.db"
 TRIALS: Final = "trials"
@@ -40,6 +46,7 @@ class Entry:
     attempts: int = 1
     outcome: Outcome | None = None
     message: str = ""
+    continued: bool = False  # was stopped early once, and is wanted after all
     number: int = -1  # of its Optuna trial
     trial_id: int = field(default=-1, repr=False)
 
@@ -47,28 +54,37 @@ class Entry:
 class Store:
     """Reads and writes the database of the study in `folder`.
 
+    A `draft` may be lost in a power failure, and leaves no decision files: for a database in the making.
+
     Raises:
-        EnvironmentProblem: the folder lies on a network file system, where SQLite loses data.
+        EnvironmentProblem: the folder lies on a network file system, where SQLite loses data; or the database is
+            locked by another program, not writable, or of another version of Optuna.
+        DatabaseDamaged: it cannot be read.
     """
 
-    def __init__(self, folder: Path, name: str, *, maximize: bool) -> None:
+    def __init__(self, folder: Path, name: str, *, maximize: bool, draft: bool = False) -> None:
         import optuna
 
         refuse_network(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        with quiet_optuna():
+        with database_errors(folder / DATABASE), quiet_optuna(), ExitStack() as undo:
             self._storage: Any = optuna.storages.RDBStorage(
                 f"sqlite:///{(folder / DATABASE).resolve()}",
-                engine_kwargs={"connect_args": {"timeout": 60}},
+                engine_kwargs={
+                    "connect_args": {"timeout": LOCK_SECONDS, **({"factory": _Unsynced} if draft else {})}
+                },
             )
+            undo.callback(self.close)
             self._study = optuna.create_study(
                 storage=self._storage,
                 study_name=name,
                 direction="maximize" if maximize else "minimize",
                 load_if_exists=True,
             )
-        self._folder = folder
-        self._entries = {entry.run.id: entry for entry in self._read()}
+            self._folder = folder
+            self._draft = draft
+            self._entries = {entry.run.id: entry for entry in self._read()}
+            undo.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -88,7 +104,11 @@ class Store:
         """All runs, in order of start. A run that was retried counts once, as it ended last."""
         return tuple(self._entries.values())
 
-    def add(self, run: Run, space: Space, token: str) -> Entry:
+    def entry(self, run_id: str) -> Entry:
+        """The run with this id, which has to exist."""
+        return self._entries[run_id]
+
+    def add(self, run: Run, space: Space, token: str, *, continued: bool = False) -> Entry:
         """Write down that `run` is going to be started: before its process exists, so none is forgotten.
 
         A run that is known already gets a new trial that supersedes the old one.
@@ -107,36 +127,49 @@ class Store:
                 "seed": run.seed,
                 "phase": run.phase,
                 "folder": f"{TRIALS}/{run.id}",
-                _PROCESS: {"token": token, "attempts": 1},
+                _PROCESS: {"token": token, "attempts": 1, "continued": continued},
                 _RUN: {"until": run.until, "params": dict(run.params)},
             },
         )
         self._study.add_trial(trial)
-        entry = self._entry(self._study.get_trials(deepcopy=False)[-1])
-        self._entries[run.id] = entry
-        return entry
+        return self._keep(self._entry(self._study.get_trials(deepcopy=False)[-1]))
 
     def again(self, run_id: str, token: str, attempts: int) -> Entry:
         """Write down that a run that is not over gets another process."""
         entry = self._entries[run_id]
-        self._storage.set_trial_user_attr(entry.trial_id, _PROCESS, {"token": token, "attempts": attempts})
-        self._entries[run_id] = replace(entry, token=token, attempts=attempts)
-        return self._entries[run_id]
+        process = {"token": token, "attempts": attempts, "continued": entry.continued}
+        self._storage.set_trial_user_attr(entry.trial_id, _PROCESS, process)
+        return self._keep(replace(entry, token=token, attempts=attempts))
 
-    def finish(self, run_id: str, outcome: Outcome, value: float | None, message: str) -> Entry:
-        """Write down how a run ended; `value` is its score, None for a run without one."""
+    def finish(
+        self, run_id: str, outcome: Outcome, value: float | None, message: str, curve: Series = EMPTY
+    ) -> Entry:
+        """Write down how a run ended; `value` is its score, None for a run without one.
+
+        `curve` is what Optuna calls intermediate values. A run that was stopped early is a pruned trial.
+        """
         from optuna.trial import TrialState
 
         entry = self._entries[run_id]
         self._storage.set_trial_user_attr(entry.trial_id, "outcome", str(outcome))
         self._storage.set_trial_user_attr(entry.trial_id, "message", message)
+        for step, height in zip(curve.steps, curve.values, strict=True):
+            if math.isfinite(height):
+                self._storage.set_trial_intermediate_value(entry.trial_id, step, height)
         with quiet_optuna():
-            if value is None:
-                self._study.tell(entry.number, state=TrialState.FAIL)
-            else:
+            if value is not None:
                 self._study.tell(entry.number, value)
-        self._entries[run_id] = replace(entry, outcome=outcome, message=message)
-        return self._entries[run_id]
+            else:
+                stopped = outcome is Outcome.STOPPED and len(curve) > 0
+                self._study.tell(entry.number, state=TrialState.PRUNED if stopped else TrialState.FAIL)
+        return self._keep(replace(entry, outcome=outcome, message=message))
+
+    def _keep(self, entry: Entry) -> Entry:
+        """Remember what the database has been told, also in a file that outlives a damaged database."""
+        self._entries[entry.run.id] = entry
+        if not self._draft:
+            write_decision(self._folder, entry, order=list(self._entries).index(entry.run.id))
+        return entry
 
     def _read(self) -> Iterator[Entry]:
         for trial in self._study.get_trials(deepcopy=False):
@@ -162,6 +195,14 @@ class Store:
             number=trial.number,
             trial_id=trial._trial_id,
         )
+
+
+class _Unsynced(sqlite3.Connection):
+    """Does not wait until the disk has what it was given."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.execute("PRAGMA synchronous = OFF")
 
 
 def database_of(folder: Path) -> Path:

@@ -1,15 +1,38 @@
-"""A strategy is a sequence of phases: search, selection, confirmation. It decides from the history alone."""
+"""A strategy is a sequence of phases: search, local grid, race, confirmation. It decides from the history alone."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from leverl.plugins import load
-from leverl.tune.model import CONFIRM, SEARCH, SELECT, Finish, History, Phase, Sampler, Start, Stop
+from leverl.tune.bounds import allowed
+from leverl.tune.budget import Account
+from leverl.tune.model import (
+    CONFIRM,
+    GRID,
+    RACE,
+    SEARCH,
+    Continue,
+    Decision,
+    Finish,
+    History,
+    Params,
+    Phase,
+    Recommendation,
+    RunState,
+    Sampler,
+    Start,
+    Stop,
+)
 from leverl.tune.phases.confirm import Confirm
-from leverl.tune.phases.search import BASE, Search
-from leverl.tune.phases.select import Select, candidates, chosen
+from leverl.tune.phases.local_grid import LocalGrid
+from leverl.tune.phases.race import Race
+from leverl.tune.phases.search import Search
+from leverl.tune.recommendation import Allowed, incumbent, recommend
+from leverl.tune.sampling import sampler_named
 from leverl.tune.space import Space, key
-from leverl.tune.study import Study
+from leverl.tune.stopping.rules import StopRules
+from leverl.tune.study import LOCAL_CELLS, Study
+from leverl.tune.verdict import Conclusion, conclude
 
 DONE = "done"
 
@@ -19,94 +42,164 @@ class Step:
     """What to do now. `phase` is "done" when nothing is left to start."""
 
     phase: str
-    starts: tuple[Start, ...] = ()
-    stops: tuple[Stop, ...] = ()
+    decisions: tuple[Start | Continue, ...] = ()
     finished: tuple[tuple[str, str], ...] = ()  # phases that are over, with their summaries
-    out_of_time: bool = False
+    out_of_budget: bool = False
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """The phases of a study and the sampler of its search."""
+    """The phases of a study, the sampler of its search and the rules that end runs early."""
 
     study: Study
     space: Space
     sampler: Sampler
     phases: tuple[Phase, ...]
+    rules: StopRules
 
-    def next(self, history: History, free: int, *, parallel: int, seconds_left: float | None) -> Step:
-        """What to do with `free` places; `seconds_left` of the hours budget (None: no such budget).
+    def next(self, history: History, free: int, account: Account) -> Step:
+        """What to do with `free` places.
 
-        The search ends while there is still time for selection and confirmation, judging by the runs so far.
+        A phase ends when it says so, or when the budget that is left is needed by the phases after it.
         """
+        history = replace(history, spent=account.spent)
         finished: list[tuple[str, str]] = []
         for phase in self.phases:
-            late = seconds_left is not None and self._must_end(phase.name, history, parallel, seconds_left)
-            running = any(state.outcome is None for state in history.in_phase(phase.name))
-            if late and phase.name == SEARCH:
-                if running:
-                    return Step(SEARCH)
-                finished.append((SEARCH, "ended while there is time left for the proof"))
-                continue
-            decisions = phase.next(history, free)
+            left = account.runs_left - self._reserve_after(phase.name)
+            room = free if math.isinf(left) else max(min(free, math.floor(left + 1e-9)), 0)
+            decisions = phase.next(history, room)
             over = [decision for decision in decisions if isinstance(decision, Finish)]
             if over:
                 finished.append((phase.name, over[0].summary))
-            elif late:
-                over_now = DONE if not running else phase.name
-                return Step(over_now, finished=tuple(finished), out_of_time=not running)
-            else:
-                starts = tuple(decision for decision in decisions if isinstance(decision, Start))
-                stops = tuple(decision for decision in decisions if isinstance(decision, Stop))
-                return Step(phase.name, starts, stops, tuple(finished))
-        return Step(DONE, finished=tuple(finished))
+                continue
+            starts = _starts(decisions)
+            running = any(state.outcome is None for state in history.in_phase(phase.name))
+            if starts or running or room == free:
+                return Step(phase.name, starts, tuple(finished))
+            if phase.name == CONFIRM:
+                return Step(DONE, (), tuple(finished), out_of_budget=True)
+            finished.append((phase.name, f"ended at {self._why(account, phase.name)}"))
+        return Step(DONE, (), tuple(finished))
 
-    def _must_end(self, phase: str, history: History, parallel: int, seconds_left: float) -> bool:
-        if seconds_left <= 0:
-            return True
-        ended = [state.cost.seconds for state in history.runs if state.outcome is not None]
-        begun_search = len(history.config_ids) > 1
-        if phase != SEARCH or not ended or not begun_search:
-            return False
-        needed = self.study.reserved_runs * (sum(ended) / len(ended)) / parallel
-        return seconds_left < needed
+    def stops(self, history: History) -> list[Stop]:
+        """Runs to end early, as their curves and signals are now."""
+        running = any(state.outcome is None for state in history.in_phase(SEARCH) + history.in_phase(GRID))
+        if not running:
+            return []
+        return self.rules.decide(history, incumbent(self.space, history, allowed=self.allowed))
+
+    def recommend(self, history: History) -> Recommendation | None:
+        """The configuration to take as far as search and race can tell."""
+        return recommend(self.space, history, allowed=self.allowed, epsilon=self.study.race.epsilon)
+
+    def conclude(self, history: History, cut_short: str = "") -> Conclusion:
+        """The end of the study; `cut_short` is the limit that ended it before its proof was over, if one did.
+
+        Raises:
+            TrainingFailed: no run has a score.
+        """
+        return conclude(
+            self.space,
+            history,
+            cut_short=cut_short,
+            allowed=self.allowed,
+            epsilon=self.study.race.epsilon,
+        )
+
+    @property
+    def allowed(self) -> Allowed | None:
+        """Which configurations keep the bounds on metrics."""
+        return allowed(self.space.metric_constraints)
+
+    def _reserve_after(self, phase: str) -> int:
+        """Runs kept for the phases after `phase`."""
+        kept = {CONFIRM: 0, RACE: self.study.confirm_runs}.get(phase, self.study.reserved_runs)
+        return kept + (self._cells if phase == SEARCH else 0)
+
+    @property
+    def _cells(self) -> int:
+        """Runs kept for the local grid: a third of the search at most."""
+        if not self.study.local_grid:
+            return 0
+        runs = self.study.search_runs
+        return LOCAL_CELLS if runs is None else min(LOCAL_CELLS, runs // 3)
+
+    def _why(self, account: Account, phase: str) -> str:
+        return account.exhausted or f"{len(account.history.in_phase(phase))} runs: the rest is for the proof"
 
     def planned(self, history: History) -> Mapping[str, int]:
         """Runs per phase, as far as they can be known; those already started where they cannot."""
-        started = len(history.in_phase(SEARCH))
-        later = any(state.run.phase != SEARCH for state in history.runs)
-        search = started if later else self._planned_search(started)
-        finalists = candidates(history, self.study.top_k) if later else []
-        top_k = len(finalists) if later else self.study.top_k
-        best = chosen(history) if history.in_phase(CONFIRM) else None
-        confirm = 0 if best is not None and best.config_id == BASE else 2 * self.study.seeds.confirm
-        return {
-            SEARCH: search,
-            SELECT: top_k * self.study.seeds.select if top_k > 1 else 0,
-            CONFIRM: confirm,
+        begun = [phase.name for phase in self.phases if history.in_phase(phase.name)]
+        latest = begun[-1] if begun else SEARCH
+        names = [phase.name for phase in self.phases]
+        expected = {
+            SEARCH: self._planned_search(len(history.in_phase(SEARCH))),
+            GRID: self._cells,
+            RACE: self.study.race_runs,
+            CONFIRM: self.study.confirm_runs,
         }
+        past = names[: names.index(latest)]
+        return {name: len(history.in_phase(name)) if name in past else expected[name] for name in names}
 
     def _planned_search(self, started: int) -> int:
         runs = self.study.search_runs
         size = self.space.size
-        if self.study.strategy == "grid" and size is not None:
+        if self.study.sampler == "grid" and size is not None:
             cells = {
                 key(found)
                 for cell in self.space.cells()
                 if (found := self.space.admit(cell).params) is not None
             }
             configurations = len(cells | {key(self.space.base_params())})
-            grid = configurations * self.study.seeds.search
+            grid = configurations * self.study.seeds.search + self.study.duplicates
             return grid if runs is None else min(grid, runs)
-        return started if runs is None else runs
+        return started if runs is None else runs - self._cells
 
 
-def build(study: Study, space: Space, until: int) -> Strategy:
-    """The strategy that a study names."""
-    sampler: Sampler = load("leverl.tune.samplers", study.strategy, "strategy").create(study.seed)
-    phases: Sequence[Phase] = (
-        Search(space, sampler, study.seeds_of(SEARCH), until, study.search_runs),
-        Select(study.top_k, study.seeds_of(SELECT), until),
-        Confirm(study.seeds_of(CONFIRM), until),
+def _starts(decisions: Sequence[Decision]) -> tuple[Start | Continue, ...]:
+    return tuple(decision for decision in decisions if isinstance(decision, Start | Continue))
+
+
+def build(
+    study: Study,
+    space: Space,
+    until: Callable[[Params], int],
+    last_k: int,
+    prior: tuple[RunState, ...] = (),
+) -> Strategy:
+    """The strategy that a study names. The sampler learns from `prior` runs too, which no phase counts."""
+    sampler = sampler_named(study.sampler, study.seed)
+    search = Search(
+        space,
+        sampler,
+        study.seeds_of(SEARCH),
+        until,
+        replicates=study.seeds.search,
+        duplicates=study.duplicates,
+        prior=prior,
     )
-    return Strategy(study, space, sampler, tuple(phases))
+    keeps = allowed(space.metric_constraints)
+    cells = LocalGrid(space, LOCAL_CELLS, study.seeds_of(GRID), until, allowed=keeps)
+    race = Race(
+        space,
+        study.race.finalists,
+        study.seeds_of(RACE),
+        until,
+        runs=None,
+        epsilon=study.race.epsilon,
+        confidence=study.race.confidence,
+        allowed=keeps,
+    )
+    proof = Confirm(space, study.seeds_of(CONFIRM), until, epsilon=study.race.epsilon, allowed=keeps)
+    phases: list[Phase] = [search, *([cells] if study.local_grid else []), race, proof]
+    stopping = study.stopping
+    rules = StopRules(
+        after=stopping.after,
+        probability=stopping.probability,
+        maximize=study.maximize,
+        last_k=last_k,
+        guards=stopping.guards,
+        curves=stopping.curves,
+        objective=study.objective.name,
+    )
+    return Strategy(study, space, sampler, tuple(phases), rules)

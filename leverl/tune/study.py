@@ -1,26 +1,26 @@
-"""What a study file says (`study.yaml`), checked: unknown words and impossible numbers end here."""
+"""What a study is: base configuration, space, strategy, seeds, stopping and budget, checked."""
 
-from collections.abc import Mapping, Sequence
-from importlib.resources import as_file, files
-from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from leverl.config import loader
-from leverl.errors import ConfigError
-from leverl.plugins import nearest
-from leverl.tune.model import CONFIRM, SEARCH, SELECT
-from leverl.vocabulary import catalog
+from leverl.tune.model import CONFIRM, GRID, RACE, SEARCH
 
-_PACKAGED: Final = files("leverl.tune").joinpath("studies")
+LOCAL_GRID: Final = "+grid"
+"""Ending of a strategy that adds a small grid around the best of its search."""
 
-_SYNONYMS: Final = {"method": "strategy", "parameters": "space", "metric": "objective"}
-"""Words of W&B sweeps."""
+LOCAL_CELLS: Final = 9
+"""Cells of the local grid, at most."""
 
-_FIRST_SEED: Final = {SEARCH: 1000, SELECT: 2000, CONFIRM: 3000}
+REPLICATES: Final = 4
+"""Seeds that a configuration may get in the search, at most: those that decide get more in the race."""
+
+_FIRST_SEED: Final = {SEARCH: 1000, GRID: 1000, RACE: 2000, CONFIRM: 3000}
 _SEEDS_PER_STUDY_SEED: Final = 10_000
 _MOST_SEEDS: Final = 500
+_RACE_SHARE: Final = 0.3
+_DUPLICATES: Final = 3
+_RUNS_PER_DUPLICATE: Final = 6
 
 
 class _Part(BaseModel):
@@ -45,15 +45,48 @@ class Seeds(_Part):
     """How many seeds a configuration gets in each phase."""
 
     search: int = Field(1, ge=1, le=_MOST_SEEDS)
-    select: int = Field(2, ge=1, le=_MOST_SEEDS)
-    confirm: int = Field(3, ge=1, le=_MOST_SEEDS)
+    duplicates: int | None = Field(None, ge=0, le=100)  # start-up configurations with a second seed
+    race: int = Field(4, ge=1, le=_MOST_SEEDS)  # at most, for each finalist
+    confirm: int = Field(5, ge=2, le=_MOST_SEEDS)
+
+
+class Race(_Part):
+    """When the best few have been told apart: the leader is best with `confidence`, or taking it loses less than
+    `epsilon` (in units of the objective; by default a tenth of the standard deviation between seeds)."""
+
+    finalists: int = Field(4, ge=1, le=6)
+    confidence: float = Field(0.9, gt=0.5, lt=1)
+    epsilon: float | None = Field(None, ge=0)
+
+
+class Stopping(_Part):
+    """Which runs of the search end early. `after` is the share of a run's steps before which no curve is judged."""
+
+    guards: bool = True
+    curves: bool = True
+    after: float = Field(0.2, gt=0, lt=1)
+    probability: float = Field(0.05, gt=0, lt=0.5)
 
 
 class Budget(_Part):
-    """How much may be spent: runs of all phases together, and hours of wall time."""
+    """How much may be spent over all phases, whichever comes first. Runs are counted when they start."""
 
     trials: int | None = Field(None, ge=1)
+    steps: int | None = Field(None, ge=1)
+    tokens: int | None = Field(None, ge=1)
     hours: float | None = Field(None, gt=0)
+    gpu_hours: float | None = Field(None, gt=0)
+
+    @property
+    def limited(self) -> bool:
+        return any(value is not None for value in self.model_dump().values())
+
+
+class Limits(_Part):
+    """When a run is ended by force: resident memory of its processes, and hours of wall time."""
+
+    memory_gb: float | None = Field(None, gt=0)
+    run_hours: float | None = Field(None, gt=0)
 
 
 class Study(_Part):
@@ -61,204 +94,81 @@ class Study(_Part):
 
     name: str
     target: Target
-    strategy: Literal["grid", "random", "bayes"] = "bayes"
+    strategy: str = "bayes"
     objective: Objective = Objective()
-    space: dict[str, Any]
+    space: dict[str, Any] | Literal["default"]
     constraints: list[str] = []
+    fidelity: Literal["responses", "steps"] = "responses"  # what is equal in all runs
     seeds: Seeds = Seeds()
+    stopping: Stopping = Stopping()
+    race: Race = Race()
     budget: Budget = Budget()
+    limits: Limits = Limits()
     parallel: int | None = Field(None, ge=1)
-    top_k: int = Field(3, ge=1)
     seed: int = Field(0, ge=0)
 
     @property
     def maximize(self) -> bool:
         return self.objective.goal == "maximize"
 
+    @property
+    def sampler(self) -> str:
+        """Name of the sampler that proposes configurations."""
+        return self.strategy.removesuffix(LOCAL_GRID)
+
+    @property
+    def local_grid(self) -> bool:
+        return self.strategy.endswith(LOCAL_GRID)
+
     def seeds_of(self, phase: str) -> tuple[int, ...]:
-        """The seeds of a phase. Those of different phases, and of studies with another seed, never meet."""
-        count = {SEARCH: self.seeds.search, SELECT: self.seeds.select, CONFIRM: self.seeds.confirm}[phase]
+        """The seeds of a phase. Those of search, race and confirmation, and of other studies, never meet.
+
+        The local grid shares the seeds of the search, for its cells compete with what the search has found.
+        """
+        count = {
+            SEARCH: max(self.seeds.search, REPLICATES),
+            GRID: 1,
+            RACE: self.seeds.race,
+            CONFIRM: self.seeds.confirm,
+        }[phase]
         first = self.seed * _SEEDS_PER_STUDY_SEED + _FIRST_SEED[phase]
         return tuple(range(first, first + count))
 
     @property
+    def confirm_runs(self) -> int:
+        """Runs of the confirmation: winner and base."""
+        return 2 * self.seeds.confirm
+
+    @property
+    def race_runs(self) -> int:
+        """Runs kept for the race: a share of what the confirmation leaves, enough for a pair at least."""
+        finalists = self.race.finalists
+        if finalists == 1:
+            return 0
+        most = finalists * self.seeds.race
+        if self.budget.trials is None:
+            return most
+        return min(most, max(2, round(_RACE_SHARE * (self.budget.trials - self.confirm_runs))))
+
+    @property
     def reserved_runs(self) -> int:
-        """Runs that selection and confirmation take at most."""
-        return self.top_k * self.seeds.select + 2 * self.seeds.confirm
+        """Runs that race and confirmation take."""
+        return self.race_runs + self.confirm_runs
 
     @property
     def search_runs(self) -> int | None:
-        """Runs that the search may start; None when only hours, or the grid, end it."""
-        if self.budget.trials is None:
-            return None
-        return (self.budget.trials - self.reserved_runs) // self.seeds.search * self.seeds.search
+        """Runs left for search and local grid; None without a budget of runs."""
+        return None if self.budget.trials is None else self.budget.trials - self.reserved_runs
 
-
-def studies() -> list[str]:
-    """Names of the packaged studies."""
-    return sorted(
-        entry.name.removesuffix(".yaml") for entry in _PACKAGED.iterdir() if entry.name.endswith(".yaml")
-    )
-
-
-def load_study(
-    source: str | Path | Mapping[str, Any],
-    overrides: Sequence[str] | Mapping[str, Any] = (),
-    name: str | None = None,
-) -> Study:
-    """The study `source` (packaged name, YAML file or mapping) with overrides.
-
-    An override of a part of the study (`budget.trials=20`, `strategy=random`) changes the study; every other
-    one is a setting of the base configuration (`steps=100`).
-
-    Raises:
-        ConfigError: unknown key (names the nearest), wrong type or value, or no such study.
-    """
-    content, origin, beside = _read(source)
-    content = _translate(content, origin)
-    content.setdefault("name", Path(str(source)).stem if not isinstance(source, Mapping) else "study")
-    if name is not None:
-        content["name"] = name
-    changes = overrides if isinstance(overrides, Mapping) else loader.parse_overrides(overrides)
-    study = _validate(_apply(content, changes), origin)
-    _check(study, origin)
-    return _with_absolute_target(study, beside)
-
-
-def dump_study(study: Study) -> str:
-    """`study` as YAML that `load_study` accepts, every setting written out."""
-    import yaml
-
-    return yaml.safe_dump(study.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-
-
-def _read(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], str, Path]:
-    if isinstance(source, Mapping):
-        return dict(source), "study", Path.cwd()
-    path = Path(source)
-    if path.is_file():
-        return loader.read_yaml(path), str(path), path.parent
-    if str(source) in studies():
-        with as_file(_PACKAGED.joinpath(f"{source}.yaml")) as packaged:
-            return loader.read_yaml(packaged), f"study {source}", Path.cwd()
-    raise ConfigError(
-        f"'{source}' is neither a packaged study nor a YAML file.{nearest(str(source), studies())} "
-        f"Packaged: {', '.join(studies())}."
-    )
-
-
-def _translate(content: dict[str, Any], origin: str) -> dict[str, Any]:
-    """Without the words of W&B sweeps."""
-    if "early_terminate" in content:
-        raise ConfigError(f"{origin}: early_terminate: runs are not stopped early here; leave it out.")
-    metric = content.get("metric")
-    if isinstance(metric, Mapping) and "goal" not in metric:
-        raise ConfigError(
-            f"{origin}: metric without goal means minimize in W&B and maximize here. "
-            "Write goal: maximize or goal: minimize."
+    @property
+    def duplicates(self) -> int:
+        """Start-up configurations, the base first, that run on a second seed to learn the noise between seeds."""
+        if self.seeds.search > 1:
+            return 0
+        if self.seeds.duplicates is not None:
+            return self.seeds.duplicates
+        return (
+            _DUPLICATES
+            if self.search_runs is None
+            else min(_DUPLICATES, self.search_runs // _RUNS_PER_DUPLICATE)
         )
-    found: dict[str, Any] = {}
-    for key, value in content.items():
-        name = _SYNONYMS.get(key, key)
-        if key == "run_cap":
-            name, value = "budget", {**(content.get("budget") or {}), "trials": value}
-        elif key == "budget" and "run_cap" in content:
-            continue
-        if name in found:
-            raise ConfigError(f"{origin}: '{key}' and another word for {name} are both given.")
-        found[name] = value
-    return found
-
-
-def _apply(content: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """`content` with overrides of the study itself and of its base configuration."""
-    merged = dict(content)
-    settings: dict[str, Any] = {}
-    for key, value in changes.items():
-        part, _, field = str(key).partition(".")
-        if part in ("seeds", "budget", "objective") and field:
-            merged[part] = {**(merged.get(part) or {}), field: value}
-        elif not field and part in Study.model_fields:
-            merged[part] = value
-        else:
-            settings[str(key)] = value
-    if settings and isinstance(merged.get("target"), Mapping):
-        present = {catalog.by_name(word).name: value for word, value in _set_of(merged["target"]).items()}
-        added = {catalog.by_name(word).name: value for word, value in settings.items()}
-        merged["target"] = {**merged["target"], "set": present | added}
-    return merged
-
-
-def _set_of(target: Mapping[str, Any]) -> Mapping[str, Any]:
-    given = target.get("set") or {}
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"target.set = {given!r} must hold `lever: value` lines.")
-    return given
-
-
-def _by_lever(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {catalog.by_name(word).name: value for word, value in settings.items()}
-
-
-def _validate(content: Mapping[str, Any], origin: str) -> Study:
-    try:
-        return Study.model_validate(content)
-    except ValidationError as error:
-        raise ConfigError("\n".join(_explain(item, origin) for item in error.errors())) from error
-
-
-def _explain(item: Any, origin: str) -> str:
-    path = ".".join(str(part) for part in item["loc"])
-    if item["type"] == "extra_forbidden":
-        known = _fields(item["loc"][:-1])
-        hint = nearest(str(item["loc"][-1]), known)
-        return f"{origin}: unknown key '{path}'.{hint} Known: {', '.join(known)}."
-    if item["type"] == "missing":
-        return f"{origin}: '{path}' is missing."
-    return f"{origin}: {path} = {item['input']!r}: {item['msg'][:1].lower()}{item['msg'][1:]}."
-
-
-def _fields(location: Sequence[int | str]) -> list[str]:
-    model: type[BaseModel] = Study
-    for part in location:
-        annotation = model.model_fields[str(part)].annotation
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            model = annotation
-    return list(model.model_fields)
-
-
-def _check(study: Study, origin: str) -> None:
-    from leverl.record.naming import check_name
-    from leverl.vocabulary.metrics import metric
-
-    check_name(study.name)
-    metric(study.objective.name)
-    if study.strategy != "grid" and study.budget.trials is None and study.budget.hours is None:
-        raise ConfigError(
-            f"{origin}: strategy {study.strategy} needs an end: set budget.trials or budget.hours."
-        )
-    least = 2 * study.seeds.search
-    if study.search_runs is not None and study.search_runs < least:
-        raise ConfigError(
-            f"{origin}: budget.trials = {study.budget.trials} is too small. It counts the runs of all phases: "
-            f"up to {study.top_k} × {study.seeds.select} for selection (top_k × seeds.select), 2 × "
-            f"{study.seeds.confirm} for confirmation (winner and base × seeds.confirm), and {least} for a search "
-            f"of the base and one configuration. Set budget.trials ≥ {study.reserved_runs + least}, "
-            "or fewer seeds."
-        )
-
-
-def _with_absolute_target(study: Study, beside: Path) -> Study:
-    """A target file is named from the study file's folder; in the study's folder it needs its full path."""
-    source = study.target.leverl
-    if source in loader.recipes():
-        return study
-    path = beside / source if (beside / source).exists() else Path(source)
-    if not path.exists():
-        raise ConfigError(
-            f"target: leverl: '{source}' is neither a recipe nor a file.{nearest(source, loader.recipes())} "
-            f"Recipes: {', '.join(loader.recipes())}."
-        )
-    return study.model_copy(
-        update={"target": study.target.model_copy(update={"leverl": str(path.resolve())})}
-    )

@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 
 from leverl.errors import TrainingFailed
-from leverl.tune.model import CONFIRM, SEARCH, SELECT, Comparison, History, RunState
-from leverl.tune.phases.search import BASE
-from leverl.tune.phases.select import chosen
-from leverl.tune.ranking import Standing, failed, standing
-from leverl.tune.statistics import paired_t
+from leverl.record.run_record import Score
+from leverl.tune.belief import search_knowledge, spread_of_differences
+from leverl.tune.model import BASE, CONFIRM, Comparison, History, Recommendation, RunState
+from leverl.tune.posterior import probability_positive
+from leverl.tune.ranking import failed, standing
+from leverl.tune.recommendation import Allowed, confirmed, contest, recommend
+from leverl.tune.space import Space
+from leverl.tune.statistics import KNOWN_WEIGHT, Spread, mean, paired_t
 
 
 @dataclass(frozen=True)
@@ -19,53 +22,73 @@ class Conclusion:
     verdict: str
 
 
-def conclude(history: History, *, finished: bool) -> Conclusion:
-    """The end of a study. `finished` is False when the budget ended it before confirmation was over.
+@dataclass(frozen=True)
+class _Case:
+    """What a verdict rests on."""
+
+    space: Space
+    history: History
+    name: str  # the configuration that was confirmed, or would have been
+    best: Recommendation | None
+    comparison: Comparison | None
+    model: bool
+
+
+def conclude(
+    space: Space,
+    history: History,
+    *,
+    cut_short: str = "",
+    allowed: Allowed | None = None,
+    epsilon: float | None = None,
+    model: bool = True,
+) -> Conclusion:
+    """The end of a study. `cut_short` is the limit that ended it before confirmation was over, if one did.
+
+    `allowed`, `epsilon` and `model` are those of `recommend`.
 
     Raises:
         TrainingFailed: no run has a score.
     """
-    best = chosen(history)
-    if best is None:
+    if search_knowledge(space, history, model=False) is None:
         raise TrainingFailed(f"no run has a score. {_first_trouble(history)}")
-    if best.config_id == BASE:
-        return Conclusion(BASE, None, f"No gain shown over the base, which leads ({_score(best)}): keep it.")
-    comparison = compare(history, best.config_id)
-    if not finished:
-        return Conclusion(best.config_id, comparison, _unfinished(history, best, comparison))
-    if comparison is None:
-        return _without_pairs(history, best)
-    name, difference = best.config_id, f"{comparison.difference:+.3g}"
-    proof = f"{difference}, {_interval(comparison)}, {_seeds(len(comparison.seeds))}"
-    if comparison.gain:
-        better = f"{_mean(comparison.winner):.3g} against {_mean(comparison.base):.3g} of the base"
-        return Conclusion(name, comparison, f"Use {name}: {better} ({proof}).")
-    unstable = _failures(history, name)
-    return Conclusion(
-        BASE, comparison, f"No gain shown over the base ({name}: {proof}{unstable}): keep the base."
-    )
+    best = recommend(space, history, allowed=allowed, epsilon=epsilon, model=model)
+    name = confirmed(history) or (best.config_id if best else None)
+    if name is None:
+        return Conclusion(
+            BASE, None, "No configuration with a score keeps the study's limits: keep the base."
+        )
+    if name == BASE:
+        ended = f"Ended by {cut_short}: no" if cut_short else "No"
+        return Conclusion(
+            BASE, None, f"{ended} gain shown over the base, which leads ({_belief(best)}): keep it."
+        )
+    case = _Case(space, history, name, best, compare(history, name), model)
+    if cut_short:
+        return Conclusion(name, case.comparison, _unfinished(case, cut_short))
+    if case.comparison is None:
+        return _without_pairs(case)
+    return _proven(case, case.comparison)
 
 
-def compare(history: History, config_id: str) -> Comparison | None:
+def compare(history: History, config_id: str, level: float = 0.95) -> Comparison | None:
     """Leader against base over the confirmation seeds on which both have a score; None without such a seed.
 
     A leader that failed on a confirmation seed has no gain shown, however well it did on the others.
     """
-    pairs = [
-        (seed, one, two)
-        for seed, one in _scores(history, config_id).items()
-        if (two := _scores(history, BASE).get(seed)) is not None
-    ]
-    if not pairs:
+    ours, base = _scored(history, config_id), _scored(history, BASE)
+    seeds = tuple(seed for seed in ours if seed in base)
+    if not seeds:
         return None
-    seeds, ours, base = zip(*pairs, strict=True)
+    winner, other = ([runs[seed].mean for seed in seeds] for runs in (ours, base))
     sign = 1.0 if history.maximize else -1.0
-    found = paired_t([sign * value for value in ours], [sign * value for value in base])
+    known = _spread(history, config_id, seeds)
+    found = paired_t([sign * x for x in winner], [sign * x for x in other], known, level)
     stable = not any(failed(state) for state in history.of(config_id, CONFIRM))
     return Comparison(
         seeds=seeds,
-        winner=ours,
-        base=base,
+        winner=tuple(winner),
+        base=tuple(other),
         difference=found.difference,
         interval=found.interval,
         gain=stable and found.interval is not None and found.interval[0] > 0,
@@ -73,36 +96,86 @@ def compare(history: History, config_id: str) -> Comparison | None:
     )
 
 
-def _scores(history: History, config_id: str) -> dict[int, float]:
+def _scored(history: History, config_id: str) -> dict[int, Score]:
     return {
-        state.run.seed: state.score.mean
+        state.run.seed: state.score
         for state in history.of(config_id, CONFIRM)
         if state.scored and state.score is not None
     }
 
 
-def _without_pairs(history: History, best: Standing) -> Conclusion:
+def _spread(history: History, config_id: str, seeds: tuple[int, ...]) -> Spread | None:
+    """What earlier replicates, or else the evaluations' own errors, say of the variance of paired differences."""
+    measured = spread_of_differences(history)
+    if measured is not None and measured.variance > 0:
+        return measured
+    pairs = [(_scored(history, config_id)[seed], _scored(history, BASE)[seed]) for seed in seeds]
+    errors = [score.standard_error for pair in pairs for score in pair]
+    known = [error for error in errors if error is not None]
+    if len(known) < len(errors):
+        return None
+    return Spread(2 * mean([error**2 for error in known]), KNOWN_WEIGHT)
+
+
+def _proven(case: _Case, comparison: Comparison) -> Conclusion:
+    """Confirmation is over."""
+    proof = f"{comparison.difference:+.3g}, {_interval(comparison)}, {_seeds(len(comparison.seeds))}"
+    if comparison.gain:
+        better = f"{mean(comparison.winner):.3g} against {mean(comparison.base):.3g} of the base"
+        return Conclusion(case.name, comparison, f"Use {case.name}: {better} ({proof}){_choice(case)}.")
+    unstable = _failures(case.history, case.name)
+    text = f"No gain shown over the base ({case.name}: {proof}{unstable}): keep the base."
+    return Conclusion(BASE, comparison, text)
+
+
+def _choice(case: _Case) -> str:
+    """That others could not be told apart from the winner, and why it was taken."""
+    best = case.best
+    if best is None or best.config_id != case.name or not best.indistinguishable:
+        return ""
+    return f"; {best.reason}"
+
+
+def _without_pairs(case: _Case) -> Conclusion:
     """Confirmation is over but no seed has a score of both."""
-    ours, base = standing(history, best.config_id, CONFIRM), standing(history, BASE, CONFIRM)
-    if ours is not None and base is None and any(failed(state) for state in history.of(BASE, CONFIRM)):
-        ends = ", ".join(sorted({str(s.outcome) for s in history.of(BASE, CONFIRM) if failed(s)}))
-        return Conclusion(
-            best.config_id,
-            None,
-            f"Use {best.config_id} ({_score(ours)}, all fresh): the base has no score on these ({ends}).",
-        )
-    why = _failures(history, best.config_id) or ", no pair of scores on fresh seeds"
-    return Conclusion(BASE, None, f"No gain shown over the base ({best.config_id}{why}): keep the base.")
+    history, name = case.history, case.name
+    ours, base = standing(history, name, CONFIRM), standing(history, BASE, CONFIRM)
+    dead = [state for state in history.of(BASE, CONFIRM) if failed(state)]
+    if ours is not None and base is None and dead:
+        ends = ", ".join(sorted({str(state.outcome) for state in dead}))
+        error = f" ± {ours.standard_error:.2g}" if ours.standard_error is not None else ""
+        text = f"Use {name} ({ours.mean:.3g}{error}, {_seeds(ours.seeds)}): the base has no score on these ({ends})."
+        return Conclusion(name, None, text)
+    why = _failures(history, name) or ", no pair of scores on fresh seeds"
+    return Conclusion(BASE, None, f"No gain shown over the base ({name}{why}): keep the base.")
 
 
-def _unfinished(history: History, best: Standing, comparison: Comparison | None) -> str:
-    where = "selection" if standing(history, best.config_id, SELECT) else SEARCH
-    text = f"Budget used up before confirmation: {best.config_id} leads the {where} ({_score(best)})"
-    base = standing(history, BASE, SELECT if where == "selection" else SEARCH)
-    text += f" before the base ({_score(base)})" if base else ""
-    if comparison is not None:
-        text += f"; so far {comparison.difference:+.3g} on {_seeds(len(comparison.seeds))}"
+def _unfinished(case: _Case, cut_short: str) -> str:
+    """The best so far as far as search and race tell, with how sure that is."""
+    text = f"Ended by {cut_short} before confirmation was over: {case.name} leads"
+    best = case.best
+    if best is not None and best.config_id == case.name:
+        text += f" ({_belief(best)}{_against_base(case)}){_choice(case)}"
+    if case.comparison is not None:
+        text += f"; so far {case.comparison.difference:+.3g} on {_seeds(len(case.comparison.seeds))}"
     return f"{text}. A gain over the base is not shown."
+
+
+def _against_base(case: _Case) -> str:
+    """How likely the leader is better than the base, by search and race."""
+    knowledge = search_knowledge(case.space, case.history, model=case.model)
+    if knowledge is None or BASE not in knowledge.belief.ids:
+        return ", the base has no score"
+    belief = contest(case.space, case.history, (case.name, BASE), model=case.model).belief
+    chance = probability_positive(*belief.difference(0, 1))
+    base = knowledge.sign * float(belief.mean[1])
+    return f", better than the base at {base:.3g} with P {chance:.2g}"
+
+
+def _belief(best: Recommendation | None) -> str:
+    if best is None:
+        return "no other score counts"
+    return f"{best.mean:.3g} ± {best.sd:.2g}, P(best) {best.probability_best:.2g}"
 
 
 def _failures(history: History, config_id: str) -> str:
@@ -114,23 +187,14 @@ def _failures(history: History, config_id: str) -> str:
 
 
 def _interval(comparison: Comparison) -> str:
-    if comparison.interval is None:
-        return "no interval from one pair"
-    low, high = comparison.interval
-    return f"95 % interval {low:+.3g} … {high:+.3g}"
-
-
-def _score(found: Standing) -> str:
-    error = f" ± {found.standard_error:.2g}" if found.standard_error is not None else ""
-    return f"{found.mean:.3g}{error}, {found.seeds} seed{'s' if found.seeds != 1 else ''}"
+    if comparison.interval is not None:
+        low, high = comparison.interval
+        return f"95 % interval {low:+.3g} … {high:+.3g}"
+    return "no interval from one pair" if len(comparison.seeds) == 1 else "no interval: the pairs do not vary"
 
 
 def _seeds(count: int) -> str:
     return f"{count} fresh seed{'s' if count != 1 else ''}"
-
-
-def _mean(values: tuple[float, ...]) -> float:
-    return sum(values) / len(values)
 
 
 def _first_trouble(history: History) -> str:

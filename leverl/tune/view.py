@@ -6,12 +6,13 @@ from pathlib import Path
 from leverl.config import tree
 from leverl.errors import ConfigError
 from leverl.tune.model import History, ParamValue, StudyView, Winner
+from leverl.tune.observe import observe
 from leverl.tune.outputs import STUDY_FILE, read_clock, read_winner
 from leverl.tune.plan import Plan, prepare
-from leverl.tune.progress import read_state
 from leverl.tune.storage import Store, database_of
 from leverl.tune.strategy import DONE
-from leverl.tune.study import Study, load_study
+from leverl.tune.study import Study
+from leverl.tune.study_file import load_study
 from leverl.vocabulary import catalog
 
 
@@ -22,14 +23,24 @@ def read_study(folder: str | Path) -> StudyView:
         ConfigError: the folder holds no study.
     """
     folder = Path(folder)
-    plan = prepare(load_stored(folder), folder)
+    plan = read_plan(folder)
     database_of(folder)
     with Store(folder, plan.study.name, maximize=plan.study.maximize) as store:
-        states = tuple(read_state(entry, plan.measure) for entry in store.entries)
+        history = observe(store.entries, plan.measure, maximize=plan.study.maximize)
     seconds, phase = read_clock(folder)
     winner = read_winner(folder)
-    view = build_view(plan, History(states, plan.study.maximize), phase=phase, seconds=seconds)
+    view = build_view(plan, history, phase=phase, seconds=seconds)
     return replace(view, winner=winner, phase=DONE if winner is not None else phase)
+
+
+def read_plan(folder: str | Path) -> Plan:
+    """The plan of the study in `folder`: its space, for what a view does not carry.
+
+    Raises:
+        ConfigError: the folder holds no study.
+    """
+    folder = Path(folder)
+    return prepare(load_stored(folder), folder)
 
 
 def load_stored(folder: Path) -> Study:
@@ -65,6 +76,7 @@ def build_view(
         budget_seconds=plan.budget_seconds,
         seconds=seconds,
         winner=winner,
+        recommendation=plan.strategy.recommend(history),
     )
 
 

@@ -11,14 +11,20 @@ Scale = Literal["linear", "log", "logit", "pow2", "int", "categorical"]
 class SearchRange:
     """Where a search looks by default: bounds for numbers, `values` for categories.
 
-    `zero` adds 0 as a choice of its own beside a log range (KL coefficients).
+    `other` is a value of its own beside the range: 0 beside a log range (KL coefficients), 1 beside a logit one.
+    `recommended` is the value that the articles or the frameworks advise, for a base that has none in the range.
     """
 
     scale: Scale
     low: float | None = None
     high: float | None = None
     values: tuple[str | float | int | bool, ...] = ()
-    zero: bool = False
+    other: float | None = None
+    recommended: float | None = None
+
+    @property
+    def zero(self) -> bool:
+        return self.other == 0
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from leverl.tune import view as views
 from leverl.tune.interruption import StudyInterrupted
 from leverl.tune.model import History, StudyView, Winner
 from leverl.tune.plan import prepare
-from leverl.tune.study import load_study
+from leverl.tune.study_file import load_study
 
 VERDICT = "No difference shown: keep the base."
 
@@ -140,7 +140,7 @@ def test_dry_run_is_the_plan(tuner: Tuner, capsys: pytest.CaptureFixture[str], t
     for part in (
         "study        demo → studies/demo",
         "target       grpo steps=30",
-        "(optuna ",
+        "(leverl bayes ",
         "maximize eval/score",
         "0.0001 … 0.1 (log), or 0  [base 0.001]",
         "20 runs of 30 steps, 1 side by side",
@@ -149,7 +149,7 @@ def test_dry_run_is_the_plan(tuner: Tuner, capsys: pytest.CaptureFixture[str], t
     assert out.splitlines()[-1] == "next: leverl tune demo steps=30 budget.trials=20"
     assert main(["tune", "demo", "--dry-run", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert sum(found["runs"].values()) == 20
+    assert sum(found["runs"].values()) == 24
     assert found["space"][0]["name"] == "actor_learning_rate"
     seeds = [seed for phase in found["seeds"].values() for seed in phase]
     assert len(seeds) == len(set(seeds))
@@ -165,7 +165,7 @@ def test_dry_run_names_constraints_and_values(
     strategy: grid
     space: {batch_size: [128, 256], ppo_epochs: {min: 1, max: 2}}
     constraints: ["batch_size * ppo_epochs <= 256"]
-    seeds: {select: 1, confirm: 2}
+    seeds: {race: 1, confirm: 2}
     """
     (tmp_path / "own.yaml").write_text(text, encoding="utf-8")
     assert main(["tune", "own.yaml", "--dry-run"]) == 0
@@ -173,7 +173,7 @@ def test_dry_run_names_constraints_and_values(
     assert "batch_size  128, 256  [base 256]" in out
     assert "ppo_epochs  1 … 2 (int)  [base 1]" in out
     assert "constraint   batch_size * ppo_epochs <= 256" in out
-    assert "search 3, select 3, confirm 4: 10 runs of 200 steps" in out
+    assert "search 6, race 4, confirm 4: 14 runs of 200 steps" in out
 
 
 @dataclass

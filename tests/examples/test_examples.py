@@ -10,7 +10,7 @@ import leverl
 from leverl.engine.data.files import load_prompts
 from leverl.record.run_record import Outcome
 from leverl.tune.plan import check_space_can_run, prepare
-from leverl.tune.study import load_study
+from leverl.tune.study_file import load_study
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TINY = {

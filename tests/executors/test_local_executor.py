@@ -155,8 +155,9 @@ def test_many_children_of_one_server(executor: LocalExecutor, tmp_path: Path) ->
     handles = {
         code: start(
             executor,
-            Command((sys.executable, str(script), str(code)), {TOKEN_VARIABLE: str(code)}, PRELOAD),
+            Command((sys.executable, str(script), str(code)), {TOKEN_VARIABLE: f"many-{code}"}, PRELOAD),
             tmp_path / f"run{code}",
+            f"many-{code}",
         )
         for code in range(12)
     }

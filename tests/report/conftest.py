@@ -12,20 +12,25 @@ from leverl.record.layout import RunFolder
 from leverl.record.metrics import MetricsWriter
 from leverl.record.run_record import Outcome, RunRecord, Score
 from leverl.record.series import Series
+from leverl.tune import space as spaces
+from leverl.tune.axis import Axis
 from leverl.tune.model import (
     CONFIRM,
+    RACE,
     SEARCH,
-    SELECT,
     Comparison,
     Cost,
     History,
     LeverAxis,
     Params,
+    Prediction,
     Run,
     RunState,
     StudyView,
     Winner,
 )
+from leverl.tune.recommendation import recommend
+from leverl.tune.space import Space
 from leverl.vocabulary.ratio_bins import RATIO_BINS
 
 HOSTILE = (
@@ -40,6 +45,17 @@ AXES = (
     LeverAxis("ppo_epochs", "int", 1, 4, (), 1),
     LeverAxis("kl_estimator", "categorical", None, None, ("k2", "k3"), "k2"),
 )
+
+
+def space() -> Space:
+    """The space behind AXES; nothing has to be trained."""
+    axes = (
+        Axis("actor_learning_rate", low=1e-6, high=1e-2, scale="log"),
+        Axis("kl_coef", low=1e-4, high=1e-1, scale="log", other=0),
+        Axis("ppo_epochs", kind="int", low=1, high=4),
+        Axis("kl_estimator", kind="categorical", values=("k2", "k3")),
+    )
+    return spaces.free(axes, base={axis.name: axis.base for axis in AXES if axis.base is not None})
 
 
 def _quality(params: Params) -> float:
@@ -95,14 +111,21 @@ def run_state(
         run=Run(run_id, config_id, params, seed, STEPS, phase),
         folder=folder / "trials" / run_id,
         outcome=outcome,
-        score=Score(sum(evaluations.values[-3:]) / 3, 0.021, 3) if scored else None,
+        score=Score(sum(evaluations.values[-3:]) / 3, 0.021, 3) if outcome is Outcome.FINISHED else None,
+        prediction=Prediction(level, 0.06) if outcome is Outcome.STOPPED else None,
         evaluations=evaluations,
         kl=0.03 * level if scored else None,
         length=4.6 if scored else None,
-        steps_to_90=120 if scored else None,
-        cost=Cost(step, step * 256, step * 256 * 9, step * 0.31),
+        steps_to_90=100 + 10 * (int(config_id[1:]) % 7) if scored else None,
+        cost=_cost(step, params),
         message=message,
     )
+
+
+def _cost(step: int, params: Params) -> Cost:
+    """More passes over a batch take longer."""
+    seconds = step * (0.2 + 0.1 * float(params.get("ppo_epochs", 1)))
+    return Cost(step, step * 256, step * 256 * 9, seconds)
 
 
 def _search_runs(folder: Path, count: int, metrics: bool) -> list[RunState]:
@@ -169,6 +192,7 @@ def build_study(
                     folder, f"c{count + extra:03}", params, 1, SEARCH, outcome=None, step=60 + 50 * extra
                 )
             )
+    history = History(tuple(runs))
     return StudyView(
         name=name,
         folder=folder,
@@ -178,16 +202,21 @@ def build_study(
         sampler="optuna GPSampler",
         objective="eval/score",
         axes=AXES,
-        history=History(tuple(runs)),
-        planned={SEARCH: count + 6, SELECT: 6, CONFIRM: 6}
-        if ending in ("open", "empty")
-        else {SEARCH: count},
+        history=history,
+        planned={SEARCH: count + 6, RACE: 6, CONFIRM: 6} if ending in ("open", "empty") else {SEARCH: count},
         steps=STEPS,
         phase="done" if winner else SEARCH,
         budget_seconds=6 * 3600.0,
         seconds=5.8 * 3600,
         winner=winner,
+        recommendation=recommend(space(), history, model=len(runs) < 100),
     )
+
+
+def _chosen(runs: list[RunState], best: list[RunState]) -> Run:
+    """The finalist that the race recommends; the base leaves the choice to the search."""
+    found = recommend(space(), History(tuple(runs)), model=len(runs) < 100)
+    return next((s.run for s in best if found and s.run.config_id == found.config_id), best[0].run)
 
 
 def _confirmed(
@@ -196,10 +225,8 @@ def _confirmed(
     finished = [s for s in runs if s.outcome is Outcome.FINISHED and s.run.config_id != "c000" and s.score]
     best = sorted(finished, key=lambda state: -(state.score.mean if state.score else 0))[:4]
     for seed in (101, 102):
-        runs += [
-            run_state(folder, s.run.config_id, s.run.params, seed, SELECT, metrics=metrics) for s in best
-        ]
-    top = best[0].run
+        runs += [run_state(folder, s.run.config_id, s.run.params, seed, RACE, metrics=metrics) for s in best]
+    top = _chosen(runs, best)
     seeds = (201,) if ending == "one seed" else (201, 202, 203)
     for seed in seeds:
         runs.append(run_state(folder, top.config_id, top.params, seed, CONFIRM, metrics=metrics))

@@ -22,7 +22,7 @@ from leverl.record.run_record import Outcome, load_record
 from leverl.tune import disk, storage
 from leverl.tune.ledger import ledger, total
 from leverl.tune.lock import locked
-from leverl.tune.model import CONFIRM, SEARCH, SELECT, Cost, StudyView
+from leverl.tune.model import CONFIRM, RACE, SEARCH, Cost, StudyView
 from leverl.tune.scheduler import Scheduler
 from leverl.tune.storage import Store
 from leverl.tune.view import read_study
@@ -76,9 +76,9 @@ def test_a_study_from_base_to_winner(finished: Path) -> None:
     view = check_whole(finished, 10)
     runs = view.history.runs
     assert (runs[0].run.config_id, dict(runs[0].run.params)) == ("c000", {})
-    assert Counter(state.run.phase for state in runs) == {SEARCH: 4, SELECT: 2, CONFIRM: 4} == view.planned
-    seeds = {phase: {s.run.seed for s in runs if s.run.phase == phase} for phase in (SEARCH, SELECT, CONFIRM)}
-    assert seeds == {SEARCH: {41000}, SELECT: {42000}, CONFIRM: {43000, 43001}}
+    assert Counter(state.run.phase for state in runs) == {SEARCH: 4, RACE: 2, CONFIRM: 4} == view.planned
+    seeds = {phase: {s.run.seed for s in runs if s.run.phase == phase} for phase in (SEARCH, RACE, CONFIRM)}
+    assert seeds == {SEARCH: {41000}, RACE: {42000}, CONFIRM: {43000, 43001}}
     assert all(count == 1 for count in starts(finished.parent / "log").values())
     assert (view.phase, view.sampler, view.steps) == ("done", "random search", 4)
     assert view.winner is not None
@@ -108,10 +108,10 @@ def test_the_ledger_adds_up(finished: Path) -> None:
         (SEARCH, "finished"): 2,
         (SEARCH, "out_of_memory"): 1,
         (SEARCH, "non_finite"): 1,
-        (SELECT, "finished"): 2,
+        (RACE, "finished"): 2,
         (CONFIRM, "finished"): 4,
     }
-    assert entries[SELECT, "finished"].cost == Cost(steps=8, responses=2048, tokens=8192, seconds=2.0)
+    assert entries[RACE, "finished"].cost == Cost(steps=8, responses=2048, tokens=8192, seconds=2.0)
     assert total(history).responses == 10 * 1024
 
 
@@ -162,7 +162,7 @@ def test_hours_end_a_study_early(tmp_path: Path, tools: ModuleType, monkeypatch:
 
     monkeypatch.setattr(Scheduler, "seconds", property(seconds))
     winner = tools.tune(tmp_path, tools.study(budget={"hours": 1}), {})
-    assert winner.verdict.startswith("Budget used up before confirmation: c001 leads the search")
+    assert winner.verdict.startswith("Ended by budget.hours = 1 before confirmation was over: c001 leads")
     assert (winner.config_id, winner.comparison) == ("c001", None)
     assert len(read_study(tmp_path / "s").history.runs) <= 4
 

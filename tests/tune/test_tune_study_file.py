@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 from leverl.errors import ConfigError
-from leverl.tune.model import CONFIRM, SEARCH, SELECT
+from leverl.tune.model import CONFIRM, RACE, SEARCH
 from leverl.tune.plan import check_space_can_run, places, prepare
-from leverl.tune.study import dump_study, load_study, studies
+from leverl.tune.study_file import dump_study, load_study, studies
 
 MINIMAL: dict[str, Any] = {
     "name": "s",
@@ -24,15 +24,17 @@ MINIMAL: dict[str, Any] = {
         ({"target": {"verl": "x"}}, "unknown key 'target.verl'.*Known: leverl, set"),
         ({"target": {"leverl": "grop"}}, "Did you mean 'grpo'"),
         ({"target": {"leverl": "grpo", "set": {"stepss": 3}}}, "stepss"),
-        ({"strategy": "bayesian"}, "strategy = 'bayesian'"),
+        ({"strategy": "bayesian"}, "unknown strategy 'bayesian'"),
         ({"objective": {"name": "eval/scor"}}, "Did you mean 'eval/score'"),
         ({"objective": {"goal": "maximise"}}, "objective.goal = 'maximise'"),
         ({"seeds": {"confirm": 0}}, "seeds.confirm = 0"),
-        ({"budget": {}}, "budget.trials or budget.hours"),
+        ({"budget": {}}, "needs an end: set budget.trials"),
         ({"budget": {"trials": 5}}, "budget.trials ≥ 14"),
         ({"budget": {"trials": "30"}}, "budget.trials = '30'"),
         ({"name": "a/b"}, "plain folder name"),
-        ({"early_terminate": {"type": "hyperband"}}, "not stopped early"),
+        ({"stopping": {"after": 1.5}}, "stopping.after = 1.5"),
+        ({"seeds": {"confirm": 1}}, "seeds.confirm = 1"),
+        ({"race": {"finalists": 9}}, "race.finalists = 9"),
         ({"metric": {"name": "eval/score"}}, "goal"),
         ({"parallel": 0}, "parallel = 0"),
     ],
@@ -115,11 +117,11 @@ def test_seeds_of_phases_and_studies_never_meet() -> None:
             {
                 **MINIMAL,
                 "seed": seed,
-                "seeds": {"search": 500, "select": 500, "confirm": 500},
+                "seeds": {"search": 500, "race": 500, "confirm": 500},
                 "budget": {"trials": 9999},
             }
         )
-        for phase in (SEARCH, SELECT, CONFIRM):
+        for phase in (SEARCH, RACE, CONFIRM):
             seeds = study.seeds_of(phase)
             assert len(seeds) == 500
             assert not seen & set(seeds)

@@ -98,9 +98,19 @@ def test_the_search_range_lies_within_the_schema(lever: Lever):
     for bound in (search.low, search.high):
         _accepts(lever.path, int(bound) if whole else bound)
         assert search.scale != "pow2" or int(bound) & (int(bound) - 1) == 0
-    if search.zero:
-        assert search.scale == "log"
-        _accepts(lever.path, 0.0)
+        assert search.scale != "logit" or 0 < bound < 1
+    beside = [] if search.other is None else [search.other]
+    for value in beside:
+        assert not search.low <= value <= search.high
+    for value in [*beside, *([] if search.recommended is None else [search.recommended])]:
+        _accepts(lever.path, int(value) if whole else float(value))
+        assert value == search.other or search.low <= value <= search.high
+
+
+def test_zero_is_a_value_beside_the_range():
+    assert SearchRange("log", 1e-4, 1e-1, other=0).zero
+    assert not SearchRange("logit", 0.9, 0.999, other=1).zero
+    assert not SearchRange("linear", 0.7, 1.2).zero
 
 
 def test_choices_of_a_search_are_the_schema_s():

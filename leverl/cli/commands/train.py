@@ -54,6 +54,7 @@ def run(
     ] = None,
     clean: options.Clean = False,
     yes: options.Yes = False,
+    track: options.Track = None,
     dry_run: options.DryRun = False,
     json: options.Json = False,
     progress: options.ShowProgress = "auto",
@@ -69,14 +70,19 @@ def run(
     _settle_name(request, yes=yes)
     if verbose:
         output.say(_resolved(request)[1])
-    return _train(request, output, "none" if quiet else progress)
+    return _train(request, output, "none" if quiet else progress, tuple(track or ()))
 
 
-def _train(request: Request, output: Output, progress: Progress) -> int:
+def _train(request: Request, output: Output, progress: Progress, track: tuple[str, ...]) -> int:
     from leverl import api
     from leverl.cli.signals import terminable
+    from leverl.record.tracked_observer import TrackedObserver
+    from leverl.record.tracking import open_trackers
     from leverl.report.live_train import make_train_view
 
+    parent = Path(request.source).resolve().parent if request.resume else request.out
+    view = make_train_view(progress, output.stream)
+    observer = TrackedObserver(view, open_trackers(track), parent)
     with terminable() as signal:
         try:
             with output.guarded():
@@ -88,10 +94,12 @@ def _train(request: Request, output: Output, progress: Progress) -> int:
                     resume=request.resume,
                     from_checkpoint=request.from_checkpoint,
                     clean=request.clean,
-                    observer=make_train_view(progress, output.stream),
+                    observer=observer,
                 )
         except KeyboardInterrupt:
             return _stopped_at_once(request, output, signal.exit_code)
+    for hint in observer.hints:
+        output.say(hint)
     return _tell(result, output, told=progress != "none")
 
 

@@ -1,5 +1,6 @@
 """`leverl tune`: find settings within a budget, and prove them on fresh seeds."""
 
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from leverl.cli.output import Output, Progress
 from leverl.errors import ConfigError
 
 if TYPE_CHECKING:
+    from leverl.tune.gate import Gate, GateResult
     from leverl.tune.model import StudyView
 
 EXAMPLES = (
@@ -35,6 +37,9 @@ class Request:
     clean: bool
     parallel: int | None
     retry_failed: bool
+    track: tuple[str, ...] = ()
+    ci: bool = False
+    gate: str | None = None
 
 
 def run(
@@ -58,6 +63,20 @@ def run(
     clean: options.Clean = False,
     yes: options.Yes = False,
     watch: Annotated[bool, typer.Option("--watch", help="Only look at a study that runs elsewhere.")] = False,
+    track: options.Track = None,
+    ci: Annotated[
+        bool,
+        typer.Option("--ci", help="For pipelines: plain progress, a job summary, outputs for later steps."),
+    ] = False,
+    fail_unless: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-unless",
+            metavar="GATE",
+            help="Exit 1 unless this holds in the end, such as 'gain > 0 at 95%'.",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: options.DryRun = False,
     json: options.Json = False,
     progress: options.ShowProgress = "auto",
@@ -67,20 +86,36 @@ def run(
     """Find settings that beat the defaults, and prove them."""
     output = Output(json=json, quiet=quiet)
     options.check_first_word(study, "tune", "FOLDER" if resume or watch else "demo")
-    view = "none" if quiet else progress
+    view = "none" if quiet else "plain" if ci and progress == "auto" else progress
     if watch:
         return _watch(Path(study), output, view)
     request = Request(
-        study, tuple(settings or ()), name, out, resume, clean, parallel, retry_failed=retry is not None
+        study,
+        tuple(settings or ()),
+        name,
+        out,
+        resume,
+        clean,
+        parallel,
+        retry_failed=retry is not None,
+        track=tuple(track or ()),
+        ci=ci,
+        gate=fail_unless,
     )
     _check(request)
     if dry_run:
         _plan(request, output, only=True)
         return 0
     _settle_name(request, yes=yes)
+    _ask_for_many(request, yes=yes)
     if verbose:
         _plan(request, output, only=False)
-    return _tune(request, output, view)
+    if not ci:
+        return _tune(request, output, view)
+    from leverl.cli.ci import announced
+
+    with announced(sys.stderr):
+        return _tune(request, output, view)
 
 
 def _check(request: Request) -> None:
@@ -99,8 +134,12 @@ def _tune(request: Request, output: Output, progress: Progress) -> int:
     from leverl import api
     from leverl.cli.signals import terminable
     from leverl.report.live_tune import make_tune_view
+    from leverl.tune.gate import parse_gate
     from leverl.tune.interruption import StudyInterrupted
+    from leverl.tune.tracking import track_study
 
+    gate = None if request.gate is None else parse_gate(request.gate)
+    observer = track_study(make_tune_view(progress, output.stream), request.track)
     with terminable() as signal:
         try:
             with output.guarded():
@@ -113,7 +152,7 @@ def _tune(request: Request, output: Output, progress: Progress) -> int:
                     clean=request.clean,
                     parallel=request.parallel,
                     retry_failed=request.retry_failed,
-                    observer=make_tune_view(progress, output.stream),
+                    observer=observer,
                 )
         except StudyInterrupted as interruption:
             content = {"folder": interruption.folder, "winner": None, "outcome": "interrupted"}
@@ -123,11 +162,25 @@ def _tune(request: Request, output: Output, progress: Progress) -> int:
         except KeyboardInterrupt:
             output.finish({"folder": None, "winner": None, "outcome": "interrupted"}, "stopped.")
             return signal.exit_code
-    _tell(winner.best_yaml.parent, output, told=progress != "none")
-    return 0
+    for hint in observer.hints:
+        output.say(hint)
+    return _judge(winner.best_yaml.parent, output, gate, request, told=progress != "none")
 
 
-def _tell(folder: Path, output: Output, *, told: bool) -> None:
+def _judge(folder: Path, output: Output, gate: "Gate | None", request: Request, *, told: bool) -> int:
+    """The last words, and the exit code: 1 where the gate is not met."""
+    from leverl.cli.ci import GATE_NOT_MET, publish
+    from leverl.tune.view import read_study
+
+    view = read_study(folder)
+    result = None if gate is None else gate.check(view)
+    _tell(folder, output, told=told, gate=result)
+    if request.ci:
+        return publish(view, result, sys.stderr)
+    return 0 if result is None or result.passed else GATE_NOT_MET
+
+
+def _tell(folder: Path, output: Output, *, told: bool, gate: "GateResult | None" = None) -> None:
     """The last words; the live view, where there was one, has `told` the verdict."""
     from leverl.report.terminal import study_next
     from leverl.tune.view import read_study
@@ -138,13 +191,16 @@ def _tell(folder: Path, output: Output, *, told: bool) -> None:
     if view.winner is not None:
         lines = [] if told else [view.winner.verdict]
         lines.append(f"report: {view.winner.report}")
+    if gate is not None:
+        content["gate"] = {"passed": gate.passed, "text": gate.text}
+        lines.append(f"gate: {gate.text}")
     output.finish(content, "\n".join(lines), study_next(view))
 
 
 def _plan(request: Request, output: Output, *, only: bool) -> None:
     from leverl.report.study_plan import describe, facts
     from leverl.tune.plan import check_space_can_run, places, prepare
-    from leverl.tune.study import load_study
+    from leverl.tune.study_file import load_study
     from leverl.tune.view import load_stored
 
     if request.resume:
@@ -165,9 +221,21 @@ def _plan(request: Request, output: Output, *, only: bool) -> None:
     output.finish(facts(plan, parallel), describe(plan, parallel), again)
 
 
+def _ask_for_many(request: Request, *, yes: bool) -> None:
+    from leverl.cli.rehearsal import ask_for_many
+    from leverl.tune.plan import places, prepare
+    from leverl.tune.study_file import load_study
+
+    if not request.resume:
+        study = load_study(request.study, request.settings, request.name)
+        if study.sampler == "grid":
+            plan = prepare(study, request.out / study.name)
+            ask_for_many(plan, places(study, request.parallel), yes=yes)
+
+
 def _settle_name(request: Request, *, yes: bool) -> None:
     from leverl.cli.folders import settle
-    from leverl.tune.study import load_study
+    from leverl.tune.study_file import load_study
 
     if not request.resume:
         study = load_study(request.study, request.settings, request.name)

@@ -1,4 +1,4 @@
-"""GPU memory and utilisation by NVML; nothing where there is no GPU or no NVML."""
+"""The GPU that a run holds: whether there is one, its memory and utilisation by NVML."""
 
 from functools import cache
 from importlib.util import find_spec
@@ -20,6 +20,11 @@ def _handle() -> Any | None:
         return pynvml.nvmlDeviceGetHandleByIndex(torch.cuda.current_device())
     except pynvml.NVMLError:
         return None
+
+
+def on_gpu(device: str) -> bool:
+    """Whether a run with this `model.device` holds a GPU; "auto" takes one where there is one."""
+    return torch.cuda.is_available() if device == "auto" else torch.device(device).type == "cuda"
 
 
 def gpu_metrics() -> Metrics:

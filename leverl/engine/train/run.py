@@ -16,6 +16,7 @@ from leverl.config import loader, tree
 from leverl.config.schema import Config
 from leverl.engine.train import checkpoint as checkpoints
 from leverl.engine.train.checkpoint import Checkpoint, Counters
+from leverl.engine.train.devices import on_gpu
 from leverl.engine.train.loop import outcome_of, run
 from leverl.engine.train.session import Origin, Seed, Session, open_session
 from leverl.engine.train.signals import StopRequest
@@ -181,6 +182,7 @@ def _new_record(config: Config, folder: Path, source: str) -> RunRecord:
         source=source,
         started=now(),
         token=os.environ.get("LEVERL_RUN_TOKEN", ""),
+        gpus=int(on_gpu(config.model.device)),
         versions={
             "leverl": version("leverl"),
             "torch": str(torch.__version__),

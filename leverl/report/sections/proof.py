@@ -7,19 +7,22 @@ from markupsafe import Markup
 from leverl.report import numbers, svg
 from leverl.report.blocks import Block, Cell, Chart, Note, Section, Table, number_cell, plain_table
 from leverl.report.figures import axis, faded, label, layout, plot, scatter
+from leverl.report.marks import GREY
 from leverl.report.sections.roles import Role, roles
 from leverl.report.statistics import interval95, mean
 from leverl.report.study_data import StudyData, finished_scores
 from leverl.report.svg import DotRow
-from leverl.tune.model import CONFIRM, SEARCH, SELECT, Comparison, RunState
+from leverl.tune.model import CONFIRM, GRID, RACE, SEARCH, Comparison, RunState
 
 
 def build(data: StudyData) -> Section:
     """Winner, base and finalists; without confirmation what there is so far."""
-    rows = [row for role in roles(data) for row in _rows(data, role)]
+    pairs = [(role, row) for role in roles(data) for row in _rows(data, role)]
+    rows = [row for _, row in pairs]
+    alike = [n for n, (role, _) in enumerate(pairs) if role.configuration.id in data.indistinguishable]
     blocks: tuple[Block, ...] = (Note("No finished run has a score yet."),)
     if rows:
-        blocks = (_chart(data, rows),)
+        blocks = (_chart(data, rows, alike),)
     return Section("proof", "Proof", _lead(data), blocks)
 
 
@@ -34,7 +37,7 @@ def _lead(data: StudyData) -> str:
 
 def _rows(data: StudyData, role: Role) -> list[DotRow]:
     """The role's scores of the latest phase that has some, so that seeds of phases never mix."""
-    for phase in (CONFIRM, SELECT, SEARCH):
+    for phase in (CONFIRM, RACE, GRID, SEARCH):
         if row := _row(role, data.phase_runs(role.configuration, phase), phase):
             return [row]
     return []
@@ -57,13 +60,13 @@ def _row(role: Role, runs: Sequence[RunState], phase: str) -> DotRow | None:
     )
 
 
-def _chart(data: StudyData, rows: Sequence[DotRow]) -> Chart:
+def _chart(data: StudyData, rows: Sequence[DotRow], alike: Sequence[int]) -> Chart:
     comparison = data.comparison
     return Chart(
         name="proof-chart",
         finding=_finding(data, rows),
         caption=_caption(data, rows),
-        plot=_plot(data, rows, comparison),
+        plot=_plot(data, rows, comparison, alike),
         data=_table(data, rows),
         static=svg.dot_rows(rows, data.view.objective),
     )
@@ -88,40 +91,25 @@ def _finding(data: StudyData, rows: Sequence[DotRow]) -> str:
 def _caption(data: StudyData, rows: Sequence[DotRow]) -> str:
     text = (
         "Open marks: one run each (a seed). Thick bar: their mean. Line: 95 % confidence interval (CI, t) of "
-        "the mean over seeds; with one seed there is none."
+        "the mean over seeds; with one seed there is none, and that of two seeds may run out of the picture."
     )
     if data.comparison is not None:
         text += " Below: the differences seed by seed, on which the verdict rests."
-    if alike := _indistinguishable(data):
-        text += f" By the selection seeds {' and '.join(alike)} cannot be told apart from the candidate."
-    if any("select" in row.label for row in rows) and data.comparison is not None:
-        text += " Finalists are shown on the seeds of the selection; compare them with care."
+    if data.indistinguishable:
+        found = data.view.recommendation
+        text += f" By search and race {found.reason}." if found else ""
+    if any(f"· {RACE}" in row.label for row in rows) and data.comparison is not None:
+        text += " Finalists are shown on the seeds of the race; compare them with care."
     return text
 
 
-def _indistinguishable(data: StudyData) -> list[str]:
-    """Finalists whose difference to the candidate, paired by selection seed, has an interval around 0."""
-    if data.candidate is None:
-        return []
-    best = _scores_by_seed(data.phase_runs(data.candidate, SELECT))
-    found = []
-    for finalist in data.finalists:
-        other = _scores_by_seed(data.phase_runs(finalist, SELECT))
-        interval = interval95([best[seed] - other[seed] for seed in best if seed in other])
-        if interval is not None and interval[0] <= 0 <= interval[1]:
-            found.append(finalist.id)
-    return found
-
-
-def _scores_by_seed(runs: Sequence[RunState]) -> dict[int, float]:
-    return {state.run.seed: scores[0] for state in runs if (scores := finished_scores([state]))}
-
-
-def _plot(data: StudyData, rows: Sequence[DotRow], comparison: Comparison | None) -> Markup:
+def _plot(
+    data: StudyData, rows: Sequence[DotRow], comparison: Comparison | None, alike: Sequence[int]
+) -> Markup:
     traces = [trace for index, row in enumerate(rows) for trace in _row_traces(row, len(rows) - 1 - index)]
     height = 90 + 46 * len(rows)
     axes = {
-        "xaxis": axis(data.view.objective),
+        "xaxis": axis(data.view.objective, range=_span(rows)),
         "yaxis": axis(
             tickvals=list(range(len(rows))),
             ticktext=[label(row.label) for row in reversed(rows)],
@@ -131,6 +119,11 @@ def _plot(data: StudyData, rows: Sequence[DotRow], comparison: Comparison | None
         ),
     }
     settings: dict[str, object] = {"showlegend": False, "margin": {"l": 60, "r": 24, "t": 12, "b": 44}}
+    shapes: list[dict[str, object]] = []
+    if len(alike) > 1:
+        shapes, settings["annotations"] = _bracket([len(rows) - 1 - place for place in alike])
+        settings["margin"] = {"l": 60, "r": 44, "t": 12, "b": 44}
+    settings["shapes"] = shapes
     if comparison is not None:
         traces += _row_traces(_difference_row(data, comparison), 0, "x2", "y2")
         height += 130
@@ -146,7 +139,7 @@ def _plot(data: StudyData, rows: Sequence[DotRow], comparison: Comparison | None
             showgrid=False,
             ticks="",
         )
-        settings["shapes"] = [
+        shapes += [
             {"type": "line", "xref": "x2", "yref": "y2", "x0": 0, "x1": 0, "y0": -0.6, "y1": 0.6,
              "line": {"color": "#808080", "width": 1.5, "dash": "dash"}}
         ]  # fmt: skip
@@ -156,11 +149,34 @@ def _plot(data: StudyData, rows: Sequence[DotRow], comparison: Comparison | None
     return plot("proof-chart", traces, layout(height, axes, **settings))
 
 
+def _span(rows: Sequence[DotRow]) -> list[float]:
+    """All runs, and the intervals of three or more: one of two seeds can be so wide that it hides all else."""
+    ends = [value for row in rows for value in row.values]
+    ends += [end for row in rows if row.interval and len(row.values) > 2 for end in row.interval]
+    pad = 0.05 * ((max(ends) - min(ends)) or 1.0)
+    return [min(ends) - pad, max(ends) + pad]
+
+
+def _bracket(places: Sequence[int]) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+    """A bracket at the right edge around the rows that cannot be told apart, with its word."""
+    low, high = min(places) - 0.25, max(places) + 0.25
+    stroke = {"color": GREY, "width": 1.8}
+    place = {"xref": "paper", "yref": "y", "type": "line", "line": stroke}
+    shapes: list[dict[str, object]] = [{**place, "x0": 1.012, "x1": 1.012, "y0": low, "y1": high}]
+    shapes += [{**place, "x0": 1.0, "x1": 1.012, "y0": y, "y1": y} for y in (low, high)]
+    shapes += [{**place, "x0": 1.006, "x1": 1.012, "y0": y, "y1": y} for y in places]
+    word: dict[str, object] = {
+        "text": "indistinguishable", "xref": "paper", "yref": "y", "x": 1.016, "y": (low + high) / 2,
+        "textangle": 90, "showarrow": False, "xanchor": "left", "font": {"size": 11},
+    }  # fmt: skip
+    return shapes, [word]
+
+
 def _difference_words(data: StudyData) -> str:
     """Differences are positive where the candidate is better, whichever way the goal points."""
     name = data.candidate.id if data.candidate else "candidate"
     one, two = (name, "base") if data.view.history.maximize else ("base", name)
-    return f"{one} − {two} (above 0: {name} is better)"
+    return f"{one} − {two} (> 0: {name} is better)"
 
 
 def _difference_row(data: StudyData, comparison: Comparison) -> DotRow:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from leverl.report.marks import BASE, FINALISTS, WINNER
 from leverl.report.study_data import Configuration, StudyData
-from leverl.tune.model import SELECT
+from leverl.tune.model import RACE
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def roles(data: StudyData) -> tuple[Role, ...]:
     for configuration, color, symbol in zip(
         data.finalists, FINALISTS, ("diamond", "cross", "star"), strict=False
     ):
-        raced = StudyData.phase_runs(configuration, SELECT)
+        raced = StudyData.phase_runs(configuration, RACE)
         found.append(Role(configuration, "finalist" if raced else "runner-up", color, "dot", symbol))
     return tuple(found)
 

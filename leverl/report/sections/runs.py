@@ -5,7 +5,8 @@ from leverl.report.blocks import Block, Cell, Column, Section, Table, number_cel
 from leverl.report.marks import mark_of
 from leverl.report.sections import parallel
 from leverl.report.sections.roles import candidate_word
-from leverl.report.study_data import BASE_ID, Configuration, StudyData
+from leverl.report.study_data import Configuration, StudyData
+from leverl.tune.model import BASE as BASE_ID
 from leverl.tune.model import RunState
 
 _WHY = 300
@@ -33,6 +34,7 @@ def configurations(data: StudyData) -> Table:
         Column("score ± SE", numeric=True, hint="mean of finished runs ± standard error over seeds"),
         Column("seeds", numeric=True, hint="finished runs"),
         Column("Δ base [95 % CI]", numeric=True, hint="paired by seed, latest phase that both took part in"),
+        *(_believed_columns() if data.standings else ()),
         *(Column(axis.name, numeric=axis.low is not None) for axis in data.view.axes),
         Column("KL", numeric=True, hint="to the reference, nats per token, last tenth of the steps"),
         Column("length", numeric=True, hint="mean response length in tokens, last tenth of the steps"),
@@ -51,12 +53,36 @@ def _row(data: StudyData, configuration: Configuration) -> tuple[Cell, ...]:
         Cell(configuration.score_text, configuration.mean, numbers.exact(configuration.mean)),
         number_cell(len(configuration.scores)),
         _difference(data, configuration),
+        *(_believed(data, configuration) if data.standings else ()),
         *(setting_cell(value) for value in configuration.values),
         number_cell(configuration.kl),
         number_cell(configuration.length),
         number_cell(configuration.steps),
         number_cell(configuration.seconds / 3600, numbers.short(configuration.seconds / 3600, 2)),
         Cell(configuration.reasons[:_WHY]),
+    )
+
+
+def _believed_columns() -> tuple[Column, ...]:
+    return (
+        Column("posterior ± SD", numeric=True, hint="true mean as search and race tell, by the model"),
+        Column(
+            "P(best)",
+            numeric=True,
+            hint="among the configurations still in question; confirmation not counted",
+        ),
+    )
+
+
+def _believed(data: StudyData, configuration: Configuration) -> tuple[Cell, ...]:
+    found = data.standings.get(configuration.id)
+    if found is None:
+        return Cell(numbers.UNKNOWN), Cell(numbers.UNKNOWN)
+    chance = found.probability_best
+    best = Cell(numbers.probability(chance), chance, numbers.exact(chance))
+    return (
+        Cell(numbers.with_error(found.mean, found.sd), found.mean, numbers.exact(found.mean)),
+        best if chance is not None else Cell(numbers.UNKNOWN, None, "no longer in question"),
     )
 
 

@@ -5,24 +5,21 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from leverl.record.run_record import Outcome
 from leverl.report import numbers
 from leverl.report.blocks import Block, Cell, Chart, Note, Section, Table, number_cell, plain_table
 from leverl.report.figures import axis, faded, label, layout, plot, scatter
-from leverl.report.marks import GREY, Mark, mark_of
-from leverl.report.sections.roles import Role, roles
-from leverl.report.statistics import mean
-from leverl.report.study_data import StudyData, finished_scores
-from leverl.tune.model import CONFIRM, Cost, RunState
-
-_FOUND = "#009E73"
+from leverl.report.marks import GREEN, GREY, Mark, mark_of
+from leverl.report.sections import course
+from leverl.report.sections.roles import roles
+from leverl.report.study_data import StudyData
+from leverl.tune.analysis.result import Lead
+from leverl.tune.model import CONFIRM, Cost, History, RunState
 
 _CAPTION = (
-    "Each mark is one run, placed at the cost spent when it ended. Green line: mean score of the finished "
-    "search and selection runs of the configuration that leads by that mean; while it has few seeds it is "
-    "too high. Dotted line: best single run seen, which luck drives. Runs without a score (▲ out of memory, "
-    "✕ non-finite, ■ crashed, ◆ timed out; hollow: interrupted or lost) lie in the strip below the axis, not "
-    "at 0."
+    "Each mark is one run, placed at the cost spent when it ended. Green line and band: posterior mean ± 2 SD of the "
+    "configuration that led by then, as the model saw it with the runs so far. Dotted line: best single run seen, "
+    "which luck drives. ◐: stopped early, at the score its curve pointed to. Runs without a score (▲ out of memory, "
+    "✕ non-finite, ■ crashed, ◆ timed out; hollow: interrupted or lost) lie in the strip below the axis, not at 0."
 )
 
 
@@ -37,32 +34,39 @@ class Point:
     def score(self) -> float | None:
         return self.state.score.mean if self.state.scored and self.state.score else None
 
+    @property
+    def level(self) -> float | None:
+        """The score, or what a run that was stopped early would have scored."""
+        predicted = self.state.prediction.mean if self.state.outcome and self.state.prediction else None
+        return self.score if self.score is not None else predicted
+
 
 @dataclass(frozen=True)
-class Progress:
-    """Who led after a run, and the best single score seen up to then."""
+class Seen:
+    """The best single score up to a cost."""
 
     cost: float
-    leader: str
-    value: float
     best: float
 
 
 def build(data: StudyData) -> Section:
     """The course of the study."""
-    unit, measure = _unit(data)
+    unit, measure, key = unit_of(data.view.history)
     points = _points(data, measure)
-    blocks: tuple[Block, ...] = (Note("No run has started yet."),)
-    if points:
-        blocks = (_chart(data, points, _progress(data, points), unit),)
+    if not points:
+        blocks: tuple[Block, ...] = (Note("No run has started yet."),)
+    else:
+        blocks = (_chart(data, points, unit, key),)
+        trajectory = course.build(data, data.analysis, unit, key) if data.analysis else None
+        blocks += (trajectory,) if trajectory else (Note("The model has not been asked who led when."),)
     return Section("search", "Search", "Every run of the study, in the order of start.", blocks)
 
 
-def _unit(data: StudyData) -> tuple[str, Callable[[Cost], float]]:
-    """Responses generated are the fair measure; steps where a target does not count them."""
-    if any(state.cost.responses for state in data.view.history.runs):
-        return "responses generated", lambda cost: float(cost.responses)
-    return "training steps", lambda cost: float(cost.steps)
+def unit_of(history: History) -> tuple[str, Callable[[Cost], float], str]:
+    """Responses generated are the fair measure; steps where a target does not count them. With its key in a Lead."""
+    if any(state.cost.responses for state in history.runs):
+        return "responses generated", lambda cost: float(cost.responses), "responses"
+    return "training steps", lambda cost: float(cost.steps), "steps"
 
 
 def _points(data: StudyData, measure: Callable[[Cost], float]) -> list[Point]:
@@ -73,36 +77,36 @@ def _points(data: StudyData, measure: Callable[[Cost], float]) -> list[Point]:
     return points
 
 
-def _progress(data: StudyData, points: Sequence[Point]) -> list[Progress]:
-    """Leader by the mean of its finished runs, confirmation left out: those seeds choose nothing."""
+def _seen(data: StudyData, points: Sequence[Point]) -> list[Seen]:
+    """The best single score so far, confirmation left out: those seeds choose nothing."""
     sign = 1 if data.view.history.maximize else -1
-    scores: dict[str, list[float]] = {}
-    found: list[Progress] = []
+    found: list[Seen] = []
     for point in points:
-        values = finished_scores([point.state])
-        if not values or point.state.run.phase == CONFIRM:
+        if point.score is None or point.state.run.phase == CONFIRM:
             continue
-        scores.setdefault(point.state.run.config_id, []).extend(values)
-        leader = max(scores, key=lambda name: sign * (mean(scores[name]) or 0.0))
-        best = max((value for group in scores.values() for value in group), key=lambda value: sign * value)
-        found.append(Progress(point.cost, leader, mean(scores[leader]) or 0.0, best))
+        best = point.score if not found else max(found[-1].best, point.score, key=lambda value: sign * value)
+        found.append(Seen(point.cost, best))
     return found
 
 
-def _chart(data: StudyData, points: Sequence[Point], progress: Sequence[Progress], unit: str) -> Chart:
+def _chart(data: StudyData, points: Sequence[Point], unit: str, key: str) -> Chart:
+    leads = data.analysis.course if data.analysis else ()
     return Chart(
         name="search-chart",
-        finding=_finding(points, progress),
+        finding=_finding(data, points, leads),
         caption=_CAPTION,
-        plot=_plot(data, points, progress, unit),
+        plot=_plot(data, points, leads, unit, key),
         data=_table(points, unit),
     )
 
 
-def _plot(data: StudyData, points: Sequence[Point], progress: Sequence[Progress], unit: str) -> Markup:
-    unscored = [point for point in points if point.score is None and point.state.outcome is not None]
+def _plot(data: StudyData, points: Sequence[Point], leads: Sequence[Lead], unit: str, key: str) -> Markup:
+    unscored = [point for point in points if point.level is None and point.state.outcome is not None]
     running = [point for point in points if point.state.outcome is None]
-    traces = [*_lines(progress), *_dots(data, points), *_running(running)]
+    traces = [
+        *_best_seen(_seen(data, points)), *lead_traces(leads, key), *_dots(data, points), *_stopped(points),
+        *_running(running),
+    ]  # fmt: skip
     axes = {"xaxis": axis(f"{unit} (cumulative)", tickformat="~s"), "yaxis": axis(data.view.objective)}
     if unscored:
         axes["yaxis"]["domain"] = [0.2, 1]
@@ -119,47 +123,65 @@ def _plot(data: StudyData, points: Sequence[Point], progress: Sequence[Progress]
     )
 
 
-def _lines(progress: Sequence[Progress]) -> list[dict[str, object]]:
-    if not progress:
+def _best_seen(seen: Sequence[Seen]) -> list[dict[str, object]]:
+    if not seen:
         return []
-    costs = [step.cost for step in progress]
     return [
         scatter(
-            costs, [step.best for step in progress], "best single run seen", mode="lines",
+            [step.cost for step in seen], [step.best for step in seen], "best single run seen", mode="lines",
             line={"color": faded(GREY, 0.8), "width": 1.4, "dash": "dot", "shape": "hv"}, hoverinfo="skip",
+        )
+    ]  # fmt: skip
+
+
+def lead_traces(
+    leads: Sequence[Lead], key: str, name: str = "leader, posterior mean ± 2 SD", color: str = GREEN
+) -> list[dict[str, object]]:
+    """The leader's posterior mean with its band, by cost."""
+    if not leads:
+        return []
+    costs = [lead.spent[key] for lead in leads]
+    high, low = ([lead.mean + side * 2 * lead.sd for lead in leads] for side in (1, -1))
+    return [
+        scatter(
+            [*costs, *reversed(costs)], [*high, *reversed(low)], fill="toself", fillcolor=faded(color, 0.15),
+            line={"width": 0}, mode="lines", hoverinfo="skip", legendgroup=name,
         ),
         scatter(
-            costs, [step.value for step in progress], "leader (mean of its runs)", mode="lines",
-            line={"color": _FOUND, "width": 2.2, "shape": "hv"},
-            text=[f"leader {label(step.leader)}: {numbers.short(step.value)}" for step in progress],
+            costs, [lead.mean for lead in leads], name, mode="lines+markers", legendgroup=name,
+            line={"color": color, "width": 2.2}, marker={"size": 5, "color": color},
+            text=[
+                label(f"{lead.config_id} leads: {numbers.with_error(lead.mean, 2 * lead.sd)} (2 SD)") for lead in leads
+            ],
             hovertemplate="%{text}<extra></extra>",
         ),
     ]  # fmt: skip
 
 
 def _dots(data: StudyData, points: Sequence[Point]) -> list[dict[str, object]]:
-    by_id: dict[str, Role] = {role.configuration.id: role for role in roles(data)}
-    order = {role.name: place for place, role in enumerate(roles(data))}
-    groups: dict[tuple[str, str, str], list[Point]] = {}
+    """Runs with a score: a trace for each role, and one for all others."""
+    groups: dict[str, list[Point]] = {}
     for point in points:
-        if point.score is None:
-            continue
-        role = by_id.get(point.state.run.config_id)
-        stopped = point.state.outcome is Outcome.STOPPED
-        name = "stopped" if stopped else role.name if role else "other runs"
-        symbol = mark_of(point.state).symbol if stopped or not role else role.symbol
-        color = role.color if role else faded(GREY, 0.85)
-        groups.setdefault((name, symbol, color), []).append(point)
-    named: set[str] = set()
+        if point.score is not None:
+            groups.setdefault(point.state.run.config_id, []).append(point)
     traces = []
-    for (name, symbol, color), members in sorted(
-        groups.items(), key=lambda item: order.get(item[0][0], len(order))
-    ):
-        traces.append(
-            _markers(members, "" if name in named else name, symbol, color, [p.score for p in members])
-        )
-        named.add(name)
+    for role in roles(data):
+        members = groups.pop(role.configuration.id, [])
+        if members:
+            traces.append(_markers(members, role.name, role.symbol, role.color, [p.score for p in members]))
+    others = [point for members in groups.values() for point in members]
+    if others:
+        traces.append(_markers(others, "other runs", "circle", faded(GREY, 0.85), [p.score for p in others]))
     return traces
+
+
+def _stopped(points: Sequence[Point]) -> list[dict[str, object]]:
+    """Runs that were stopped early, where their curve pointed to."""
+    members = [point for point in points if point.score is None and point.level is not None]
+    if not members:
+        return []
+    mark = mark_of(members[0].state)
+    return [_markers(members, "stopped (predicted)", mark.symbol, mark.color, [p.level for p in members])]
 
 
 def _running(points: Sequence[Point]) -> list[dict[str, object]]:
@@ -176,7 +198,7 @@ def _strip(points: Sequence[Point]) -> list[dict[str, object]]:
     for point in points:
         groups.setdefault(mark_of(point.state), []).append(point)
     return [
-        _markers(members, mark.word, mark.symbol, mark.color, [0.0] * len(members), yaxis="y2")
+        _markers(members, "", mark.symbol, mark.color, [0.0] * len(members), yaxis="y2")
         for mark, members in groups.items()
     ]
 
@@ -210,6 +232,9 @@ def _hover(state: RunState) -> str:
     words = [f"{state.run.config_id} seed {state.run.seed} · {state.run.phase}", mark_of(state).word]
     if state.scored and state.score:
         words.append(f"score {numbers.with_error(state.score.mean, state.score.standard_error)}")
+    if state.outcome and state.prediction:
+        predicted = numbers.with_error(state.prediction.mean, state.prediction.standard_error)
+        words.append(f"would have scored {predicted} by its curve")
     words += [f"{name} = {numbers.setting(value)}" for name, value in state.run.params.items()]
     if state.message:
         words.append(state.message[:160])
@@ -245,14 +270,18 @@ def _phase_names(points: Sequence[Point]) -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
-def _finding(points: Sequence[Point], progress: Sequence[Progress]) -> str:
+def _finding(data: StudyData, points: Sequence[Point], leads: Sequence[Lead]) -> str:
     scored = [point for point in points if point.score is not None]
-    failed = [point for point in points if point.score is None and point.state.outcome is not None]
-    text = f"{numbers.plural(len(points), 'run')}: {len(scored)} with a score, {len(failed)} without."
-    if progress:
-        last = progress[-1]
-        text += f" At the end {last.leader} leads with a mean of {numbers.short(last.value)}; "
-        text += f"best single run {numbers.short(last.best)}."
+    failed = [point for point in points if point.level is None and point.state.outcome is not None]
+    stopped = [point for point in points if point.score is None and point.level is not None]
+    text = f"{numbers.plural(len(points), 'run')}: {len(scored)} with a score, {len(stopped)} stopped early, "
+    text += f"{len(failed)} without a score."
+    if leads:
+        last = leads[-1]
+        text += f" Before the confirmation {last.config_id} leads with a posterior mean of "
+        text += f"{numbers.with_error(last.mean, 2 * last.sd)} (2 SD)."
+    if seen := _seen(data, points):
+        text += f" Best single run {numbers.short(seen[-1].best)}."
     return text
 
 
@@ -264,7 +293,10 @@ def _table(points: Sequence[Point], unit: str) -> Table:
             Cell(mark_of(point.state).word),
             number_cell(point.cost, numbers.amount(point.cost)),
             number_cell(point.score),
+            number_cell(point.level if point.score is None else None),
         )
         for point in points
     ]
-    return plain_table("search-data", ("run", "phase", "state", unit, "score"), rows, "Data of this chart")
+    return plain_table(
+        "search-data", ("run", "phase", "state", unit, "score", "predicted"), rows, "Data of this chart"
+    )

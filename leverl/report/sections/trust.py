@@ -3,13 +3,20 @@
 from leverl.record.layout import RunFolder
 from leverl.record.run_record import load_record
 from leverl.report import numbers
-from leverl.report.blocks import Block, Code, Facts, Note, Section
+from leverl.report.blocks import Block, Chart, Code, Facts, Note, Section
+from leverl.report.sections import calibration
 from leverl.report.statistics import pooled_variance, sample_variance
 from leverl.report.study_data import StudyData, finished_scores
 from leverl.report.terminal import repeat_command
-from leverl.tune.model import CONFIRM, SEARCH, SELECT
+from leverl.tune.analysis.result import Noise
+from leverl.tune.model import CONFIRM, GRID, RACE, SEARCH
 
-_ROLES = {SEARCH: "proposed configurations", SELECT: "chose among finalists", CONFIRM: "tested the choice"}
+_ROLES = {
+    SEARCH: "proposed configurations",
+    GRID: "looked around the best of them",
+    RACE: "chose among finalists",
+    CONFIRM: "tested the choice",
+}
 
 
 def build(data: StudyData) -> Section:
@@ -33,12 +40,21 @@ def build(data: StudyData) -> Section:
         )
     if versions := _versions(data):
         rows.append(("Versions", versions))
+    charts = _charts(data)
     blocks: tuple[Block, ...] = (
         Facts(tuple(rows)),
         _disjoint(data),
+        *charts,
         Code("Command that repeats the study", repeat_command(view)),
     )
-    return Section("trust", "Trust", "What the result rests on.", blocks)
+    return Section("trust", "Trust", "What the result rests on.", blocks, columns=2 if charts else 1)
+
+
+def _charts(data: StudyData) -> list[Chart]:
+    """Of model and order, where there is an analysis."""
+    model = data.analysis.model if data.analysis else None
+    found = [calibration.left_out(data, model) if model else None, calibration.ranks(data)]
+    return [chart for chart in found if chart is not None]
 
 
 def _seeds(data: StudyData) -> str:
@@ -50,10 +66,14 @@ def _seeds(data: StudyData) -> str:
 
 
 def _disjoint(data: StudyData) -> Note:
-    phases = [(phase, set(seeds)) for phase, seeds in data.seeds.items()]
-    for index, (phase, seeds) in enumerate(phases):
+    """Whether stages have seeds of their own; search and local grid are one, they share seeds by design."""
+    stages: dict[str, set[int]] = {}
+    for phase, seeds in data.seeds.items():
+        stages.setdefault(SEARCH if phase == GRID else phase, set()).update(seeds)
+    phases = list(stages.items())
+    for index, (phase, found) in enumerate(phases):
         for other, others in phases[index + 1 :]:
-            if shared := sorted(seeds & others):
+            if shared := sorted(found & others):
                 words = ", ".join(map(str, shared))
                 text = (
                     f"Seed {words} was used both in {phase} and in {other}: these runs are not independent."
@@ -66,10 +86,13 @@ def _disjoint(data: StudyData) -> Note:
 
 def _noise(data: StudyData) -> str:
     """Share of the variance between runs of one seed that seeds, not settings, explain."""
+    model = data.analysis.model if data.analysis else None
+    if model is not None:
+        return _modelled(model.noise)
     groups = [
         finished_scores(data.phase_runs(c, phase))
         for c in data.configurations
-        for phase in (SEARCH, SELECT, CONFIRM)
+        for phase in (SEARCH, GRID, RACE, CONFIRM)
     ]
     within = pooled_variance(groups)
     firsts = [c.scores[0] for c in data.configurations if c.scores]
@@ -82,6 +105,23 @@ def _noise(data: StudyData) -> str:
     return (
         f"{numbers.percent(share)} of the variance between single runs comes from the seed (spread of equal "
         f"settings ± {numbers.short(within[0] ** 0.5, 2)}, {within[1]} degrees of freedom)"
+    )
+
+
+def _modelled(noise: Noise) -> str:
+    source = (
+        f"{noise.degrees} degrees of freedom of replicates"
+        if noise.degrees
+        else "no replicates: inferred from all scores together"
+    )
+    evaluation = (
+        f", of which its evaluation ± {numbers.short(noise.evaluation_sd, 2)}" if noise.evaluation_sd else ""
+    )
+    spread = (noise.seed_sd**2 + noise.evaluation_sd**2) ** 0.5
+    return (
+        f"{numbers.percent(noise.share)} of the variance between single runs is noise (intraclass correlation "
+        f"{numbers.short(1 - noise.share, 2)}): a run strays ± {numbers.short(spread, 2)} (SD) from its "
+        f"configuration's mean{evaluation}; {source}"
     )
 
 

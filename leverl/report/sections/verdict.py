@@ -1,17 +1,17 @@
 """1 VERDICT: what to use, by how much it is better, and how sure that is."""
 
-import math
-
 from leverl.record.run_record import Outcome
 from leverl.report import numbers
 from leverl.report.blocks import Block, Cell, Code, Column, Note, Section, Table, setting_cell
 from leverl.report.page import Fact, Headline
+from leverl.report.scales import edge, range_words
 from leverl.report.statistics import mean
-from leverl.report.study_data import BASE_ID, StudyData
+from leverl.report.study_data import StudyData
 from leverl.report.terminal import study_next
-from leverl.tune.model import LeverAxis, ParamValue
+from leverl.tune.model import BASE as BASE_ID
+from leverl.tune.model import ParamValue
 
-_EDGE = 0.02  # of the range
+_EDGE = 0.05  # of the range, in its scale
 
 
 def headline(data: StudyData) -> Headline:
@@ -84,9 +84,9 @@ def _detail(data: StudyData) -> str:
 
 
 def _tie(data: StudyData) -> str:
-    if data.leader is None or data.ranked[0] is data.leader:
-        return ""
-    return " Of configurations within one standard error of the best, the one with the lowest KL leads."
+    """Why this one leads, where others are about as good."""
+    found = data.view.recommendation
+    return f" So far {found.reason}." if found is not None and found.indistinguishable else ""
 
 
 def _facts(data: StudyData) -> list[Fact]:
@@ -114,13 +114,33 @@ def _facts(data: StudyData) -> list[Fact]:
             found.append(Fact(f"Base, {count}", data.base.score_text))
     found.append(Fact("Runs", _runs(data), "started of planned"))
     found.append(Fact("Time", _time(data), "wall time over all sittings"))
+    found += _certainty(data)
     if data.saved_share:
-        found.append(
-            Fact("Saved by stopping", numbers.percent(data.saved_share), "share of the steps of ended runs")
-        )
+        hint = "share of the steps that the study would have taken without stopping runs early"
+        found.append(Fact("Saved by stopping", numbers.percent(data.saved_share), hint))
     if (subject := data.candidate) is not None and subject.kl is not None:
         found.append(
             Fact(f"KL of {subject.id} to the reference", numbers.short(subject.kl, 2), "nats per token")
+        )
+    return found
+
+
+def _certainty(data: StudyData) -> list[Fact]:
+    """What search and race say, and the bounds that the study sets."""
+    found: list[Fact] = []
+    best = data.view.recommendation
+    if best is not None:
+        hint = "probability that it has the best true mean of those still in question, by search and race"
+        found.append(Fact(f"P(best) of {best.config_id}", numbers.probability(best.probability_best), hint))
+    if data.view.winner is None and best is not None:
+        hint = "true mean as search and race tell, ± 2 standard deviations"
+        found.append(
+            Fact(f"{best.config_id}, posterior ± 2 SD", numbers.with_error(best.mean, 2 * best.sd), hint)
+        )
+    for bound in data.analysis.bounds if data.analysis else ():
+        value = numbers.short(bound.value, 2) if bound.value is not None else "not measured"
+        found.append(
+            Fact(bound.text, f"{value} {'ok' if bound.kept else '✕'}", "a bound that the study sets")
         )
     return found
 
@@ -180,19 +200,12 @@ def _settings(data: StudyData) -> Table:
             Cell(axis.name, axis.name),
             setting_cell(axis.base),
             setting_cell(data.value_of(candidate, axis) if candidate else None),
-            Cell(_range(axis)),
+            Cell(range_words(axis)),
             Cell(_lever_text(axis.name)),
         )
         for axis in data.view.axes
     )
     return Table("settings-table", columns, rows)
-
-
-def _range(axis: LeverAxis) -> str:
-    if axis.low is None or axis.high is None:
-        return ", ".join(numbers.exact(value) for value in axis.values)
-    scale = " (log)" if axis.scale == "log" else ""
-    return f"{numbers.exact(axis.low)} … {numbers.exact(axis.high)}{scale}"
 
 
 def _lever_text(name: str) -> str:
@@ -221,28 +234,25 @@ def _edges(data: StudyData) -> list[str]:
         return []
     found = []
     for axis in data.view.axes:
-        side = _edge(axis, data.value_of(data.candidate, axis))
-        if side:
+        side = edge(axis, data.value_of(data.candidate, axis), _EDGE)
+        if side and not _last_allowed(axis.name, side, data.value_of(data.candidate, axis)):
             value = numbers.setting(data.value_of(data.candidate, axis))
             found.append(
-                f"{axis.name} = {value} lies at the {side} edge of its range ({_range(axis)}): a wider range "
+                f"{axis.name} = {value} lies at the {side} edge of its range ({range_words(axis)}): a wider range "
                 "may hold something better."
             )
     return found
 
 
-def _edge(axis: LeverAxis, value: ParamValue | None) -> str:
-    if axis.low is None or axis.high is None or isinstance(value, str | bool) or value is None:
-        return ""
-    if axis.high <= axis.low:
-        return ""
-    low, high, at = axis.low, axis.high, float(value)
-    if axis.scale == "log":
-        if low <= 0 or at <= 0:
-            return ""
-        low, high, at = math.log(low), math.log(high), math.log(at)
-    share = (at - low) / (high - low)
-    return "lower" if share <= _EDGE else "upper" if share >= 1 - _EDGE else ""
+def _last_allowed(name: str, side: str, value: ParamValue | None) -> bool:
+    """Whether nothing beyond `value` is allowed at all, so that no wider range could be searched."""
+    from leverl.config import tree
+    from leverl.vocabulary import catalog
+
+    if not catalog.is_lever(name):
+        return False
+    limits = tree.leaves()[catalog.by_name(name).path].metadata
+    return any(getattr(limit, "ge" if side == "lower" else "le", None) == value for limit in limits)
 
 
 def _copies(data: StudyData) -> list[Block]:

@@ -1,70 +1,105 @@
-"""Search: the base first, then what the sampler proposes, each on the search seeds."""
+"""Search: the base first, then what the sampler proposes; some of the first on a second seed."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from leverl.tune.model import SEARCH, Decision, Finish, History, Params, Run, Sampler, Start
-from leverl.tune.space import Space
-
-BASE: str = "c000"
-"""The study's base configuration, always the first to run."""
+from leverl.record.run_record import Outcome
+from leverl.tune.model import (
+    BASE,
+    GRID,
+    SEARCH,
+    Continue,
+    Decision,
+    Finish,
+    History,
+    Params,
+    Run,
+    RunState,
+    Sampler,
+    Start,
+)
+from leverl.tune.phases._runs import run_of
+from leverl.tune.space import Space, key
 
 
 @dataclass(frozen=True)
 class Search:
-    """Starts at most `runs` runs (None: until the sampler has nothing more to propose)."""
+    """Starts what the sampler proposes until it has nothing more, or whoever asks has no more room.
+
+    `seeds` are all that a configuration may get here; it gets the first `replicates` of them at once. The first
+    `duplicates` configurations, the base among them, get one more: they were not chosen for their scores, so
+    that their differences measure the noise between seeds without bias.
+    """
 
     space: Space
     sampler: Sampler
     seeds: tuple[int, ...]
-    until: int
-    runs: int | None
+    until: Callable[[Params], int]
+    replicates: int = 1
+    duplicates: int = 0
+    prior: tuple[RunState, ...] = ()  # runs of another study, which the sampler learns from
     name: str = SEARCH
 
     def next(self, history: History, free: int) -> Sequence[Decision]:
-        """Runs to start now; `Finish` when all are over."""
-        if any(state.run.phase != SEARCH for state in history.runs):
+        """What to start now; `Finish` when all are over."""
+        if any(state.run.phase not in (SEARCH, GRID) for state in history.runs):
             return [Finish("search done")]
-        due = self._missing(history)
+        due: list[Decision] = [Start(run) for run in self._missing(history)]
         if len(due) < free:
-            due += self._new(history, free - len(due), len(history.runs) + len(due))
+            due += self._proposed(history, free - len(due))
         if due:
-            return [Start(run) for run in due[:free]]
-        if any(state.outcome is None for state in history.runs) or free == 0:
+            return due[:free]
+        if any(state.outcome is None for state in history.in_phase(SEARCH)) or free == 0:
             return []
-        return [Finish(f"{len(history.runs)} runs of {len(history.config_ids)} configurations")]
+        runs, configurations = len(history.in_phase(SEARCH)), len(history.config_ids)
+        return [Finish(f"{runs} runs of {configurations} configurations")]
 
     def _missing(self, history: History) -> list[Run]:
-        """Runs of configurations that have begun but not on every seed, the base before all others."""
-        begun = [(config_id, history.params(config_id)) for config_id in history.config_ids]
+        """Runs of configurations that have begun but not on all seeds that they are to have."""
+        begun = [(config_id, history.params(config_id)) for config_id in history.config_ids] or [(BASE, {})]
         return [
-            run_of(config_id, params, seed, self.until, SEARCH)
-            for config_id, params in begun or [(BASE, {})]
-            for seed in self.seeds
-            if not has_run(history, config_id, seed)
+            self._run(config_id, params, seed)
+            for place, (config_id, params) in enumerate(begun)
+            for seed in self.seeds[: self.replicates + (place < self.duplicates)]
+            if seed not in _seeds(history, config_id)
         ]
 
-    def _new(self, history: History, room: int, started: int) -> list[Run]:
-        """Runs of new configurations, as far as the budget goes."""
-        wanted = -(-room // len(self.seeds))
-        if self.runs is not None:
-            wanted = min(wanted, (self.runs - started) // len(self.seeds))
-        if wanted <= 0:
-            return []
-        first = max(len(history.config_ids), 1)
-        suggestions: list[Params] = self.sampler.suggest(self.space, history, wanted)
-        return [
-            run_of(f"c{number:03d}", params, seed, self.until, SEARCH)
-            for number, params in enumerate(suggestions, first)
-            for seed in self.seeds
-        ]
+    def _proposed(self, history: History, room: int) -> list[Decision]:
+        """New configurations, or another seed of one that the sampler wants to know better."""
+        wanted = max(room // self.replicates, 1)
+        known = {
+            key(history.params(config_id) or self.space.base_params()): config_id
+            for config_id in history.config_ids
+        }
+        number = max(len(history.config_ids), 1)
+        decisions: list[Decision] = []
+        again: set[str] = set()
+        known_runs = replace(history, runs=(*self.prior, *history.runs))
+        for params in self.sampler.suggest(self.space, known_runs, wanted):
+            config_id = known.get(key(params))
+            if config_id is not None:
+                if config_id not in again:
+                    decisions += self._again(history, config_id)
+                again.add(config_id)
+                continue
+            config_id, number = f"c{number:03d}", number + 1
+            known[key(params)] = config_id
+            again.add(config_id)
+            decisions += [Start(self._run(config_id, params, seed)) for seed in self.seeds[: self.replicates]]
+        return decisions
+
+    def _again(self, history: History, config_id: str) -> list[Decision]:
+        """Go on with the run that was stopped, else take the next seed."""
+        states = history.of(config_id)
+        stopped = [state.run.id for state in states if state.outcome is Outcome.STOPPED]
+        if stopped:
+            return [Continue(stopped[0])]
+        fresh = [seed for seed in self.seeds if seed not in _seeds(history, config_id)]
+        return [Start(self._run(config_id, history.params(config_id), seed)) for seed in fresh[:1]]
+
+    def _run(self, config_id: str, params: Params, seed: int) -> Run:
+        return run_of(config_id, params, seed, self.until(params), SEARCH)
 
 
-def has_run(history: History, config_id: str, seed: int) -> bool:
-    """Whether the configuration was started with this seed."""
-    return any(state.run.seed == seed for state in history.of(config_id))
-
-
-def run_of(config_id: str, params: Params, seed: int, until: int, phase: str) -> Run:
-    """A run; its id is the configuration's number and the seed."""
-    return Run(f"{config_id.removeprefix('c')}-s{seed}", config_id, params, seed, until, phase)
+def _seeds(history: History, config_id: str) -> set[int]:
+    return {state.run.seed for state in history.of(config_id)}

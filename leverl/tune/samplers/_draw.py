@@ -1,13 +1,14 @@
 """Draws of admissible, new configurations, shared by the samplers."""
 
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 
 from leverl.tune.model import Params
 from leverl.tune.space import TRIES, Key, Space, key, nothing_fits
 
-ENUMERABLE = 4096
+ENUMERABLE: Final = 4096
 """Finite spaces up to this size are gone through instead of drawn from."""
 
 
@@ -42,5 +43,4 @@ def random_new(space: Space, generator: np.random.Generator, tried: set[Key]) ->
     if space.size is not None and space.size <= ENUMERABLE:
         cells = list(space.cells())
         return first_new(space, (cells[i] for i in generator.permutation(len(cells))), tried)
-    draws = (space.at(generator.random(len(space.axes))) for _ in range(TRIES))
-    return first_new(space, draws, tried)
+    return first_new(space, (space.draw(generator) for _ in range(TRIES)), tried)

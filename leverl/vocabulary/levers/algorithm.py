@@ -62,7 +62,7 @@ _ADVANTAGE: tuple[Lever, ...] = (
         too_high="Noisier advantages: actor/grad_norm fluctuates and the score is sawtoothed with small "
         "batches.",
         advice="1 is verl's default, 0.95 TRL's. Lower it only once critic/vf_explained_var is well above 0.",
-        search=SearchRange("linear", 0.9, 1.0),
+        search=SearchRange("logit", 0.9, 0.999, other=1, recommended=0.95),
         verl=("algorithm.lam",),
         trl=("lam",),
         aliases=("lam", "lambd"),
@@ -87,7 +87,7 @@ _CLIPPING: tuple[Lever, ...] = (
         "3e-4. The article's 70/20/10 share of ratios is no target: with one update per rollout nothing is "
         "clipped, and a healthy run clips under 1 %. Above 10 % look at updates per rollout and the "
         "learning rate first; never shrink it because the share is low.",
-        search=SearchRange("linear", 0.1, 0.3),
+        search=SearchRange("log", 0.05, 0.4, recommended=0.2),
         # verl uses low and high whenever they are set, as they are by default; clip_ratio alone does nothing.
         verl=(
             "actor_rollout_ref.actor.clip_ratio",
@@ -108,7 +108,7 @@ _CLIPPING: tuple[Lever, ...] = (
         too_high="actor/entropy rises while the score falls.",
         advice="0.28 with clip_range 0.2 (DAPO) is the usual answer to a collapsing entropy; move it in "
         "steps of 0.04.",
-        search=SearchRange("linear", 0.2, 0.4),
+        search=SearchRange("linear", 0.2, 0.4, recommended=0.28),
         verl=("actor_rollout_ref.actor.clip_ratio_high",),
         trl=("epsilon_high",),
         aliases=("epsilon_high", "clip_ratio_high"),
@@ -159,7 +159,7 @@ _KL: tuple[Lever, ...] = (
         "is the default of verl and 0 that of TRL and DAPO; 0.01 is strong. (DPO's β is another quantity "
         "and not 0.) Before raising it for a volatile reward, try a lower learning rate; a step of +20 % is "
         "moderate.",
-        search=SearchRange("log", 1e-4, 1e-1, zero=True),
+        search=SearchRange("log", 1e-4, 1e-1, other=0, recommended=1e-3),
         verl=("algorithm.kl_ctrl.kl_coef", "actor_rollout_ref.actor.kl_loss_coef"),
         trl=("beta", "kl_coef"),
         aliases=("kl", "beta", "kl_loss_coef", "kl_coeff", "init_kl_coef"),
@@ -200,7 +200,7 @@ _UPDATE: tuple[Lever, ...] = (
         too_high="actor/entropy rises while the score falls, responses grow longer and turn into noise.",
         advice="Keep 0, as nearly all verl examples do; 0.001 was verl's old default and made GRPO runs "
         "explode. Try clip_range_high first when the entropy collapses.",
-        search=SearchRange("log", 1e-4, 1e-2, zero=True),
+        search=SearchRange("log", 1e-4, 1e-2, other=0, recommended=0),
         verl=("actor_rollout_ref.actor.entropy_coeff",),
         trl=("entropy_coef",),
         aliases=("entropy_coeff", "ent_coef"),
@@ -231,7 +231,7 @@ _UPDATE: tuple[Lever, ...] = (
         "or collapses.",
         advice="The first article searches 4–8; verl, TRL's GRPO and OpenRLHF use 1, and every verl example "
         "that sets it does too. Search 1–4, together with the learning rate.",
-        search=SearchRange("int", 1, 4),
+        search=SearchRange("int", 1, 4, recommended=1),
         verl=("actor_rollout_ref.actor.ppo_epochs",),
         trl=("num_iterations", "num_ppo_epochs"),
         aliases=("num_ppo_epochs",),

@@ -19,9 +19,10 @@ _LEARNING_RATES: tuple[Lever, ...] = (
         "kl_divergence shooting up in the first tenth of the run, then collapse.",
         advice="The article advises 1e-6–5e-6 (2e-6 for 7B) and to lower it when the reward is a sawtooth; "
         "verl's default is 1e-6, and 1e-7–1e-5 covers full fine-tuning (LoRA takes about ten times as "
-        "much). The search range is for pretrained models: the embedded policy learns best near 1e-3, so a "
-        "study of it names its own range, for example 1e-4–1e-2.",
-        search=SearchRange("log", 1e-7, 1e-5),
+        "much). The search range is for pretrained models; the embedded policy learns best near 1e-3. Where "
+        "the base's value lies outside or near an end, `actor_learning_rate: default` searches a factor of 10 "
+        "to both sides of it instead.",
+        search=SearchRange("log", 1e-7, 1e-5, recommended=1e-6),
         verl=(f"{_ACTOR_OPTIM}.lr",),
         trl=("learning_rate",),
         aliases=("lr", "learning_rate", "actor_lr"),
@@ -39,7 +40,7 @@ _LEARNING_RATES: tuple[Lever, ...] = (
         "its own baseline is 5× and verl's defaults are 10×; below 1× or above 15× deserves a look. Decide "
         "by critic/vf_explained_var, not by the ratio: raise it ×2 while that is low. The search range is "
         "for pretrained models, as at actor_learning_rate.",
-        search=SearchRange("log", 1e-6, 1e-4),
+        search=SearchRange("log", 1e-6, 1e-4, recommended=1e-5),
         verl=(f"{_CRITIC_OPTIM}.lr",),
         aliases=("critic_lr", "value_learning_rate"),
     ),
@@ -99,7 +100,7 @@ def _shared(section: Literal["actor", "critic"]) -> tuple[Lever, ...]:
             too_low="Nothing to see in runs of usual length.",
             too_high="Score and values sink slowly although gradients are calm.",
             advice="At a learning rate of 1e-6 even 0.1 hardly acts. verl's default is 0.01.",
-            search=SearchRange("log", 1e-3, 1e-1, zero=True),
+            search=SearchRange("log", 1e-3, 1e-1, other=0, recommended=0.01),
             verl=(f"{optim}.weight_decay",),
             trl=trl("weight_decay"),
         ),
@@ -125,6 +126,7 @@ def _shared(section: Literal["actor", "critic"]) -> tuple[Lever, ...]:
             too_high="After a spike of the gradient norm, steps stay tiny for hundreds of updates; runs of "
             "a few hundred updates never leave the start-up phase.",
             advice="0.95 for runs of a few hundred updates; 0.999 is the default of verl and TRL.",
+            search=SearchRange("logit", 0.9, 0.999, recommended=0.95),
             verl=(f"{optim}.betas",),  # the second of a pair
             trl=trl("adam_beta2"),
         ),
@@ -153,7 +155,7 @@ def _shared(section: Literal["actor", "critic"]) -> tuple[Lever, ...]:
             too_high=f"A spike of {section}/grad_norm is followed by a drop of the score.",
             advice="1; after spikes 0.2–0.5. verl reads optim.clip_grad; its actor.grad_clip and "
             "critic.grad_clip do nothing.",
-            search=SearchRange("log", 0.1, 2.0),
+            search=SearchRange("log", 0.1, 2.0, recommended=1.0),
             verl=(f"{optim}.clip_grad",),
             trl=trl("max_grad_norm"),
         ),
@@ -167,7 +169,7 @@ def _shared(section: Literal["actor", "critic"]) -> tuple[Lever, ...]:
             too_high="Flat curves at the start: steps of the budget are lost.",
             advice="About 10 for pretrained models; some after embedded_warm_start_steps, because AdamW's "
             "first steps are full-sized whatever the gradient.",
-            search=SearchRange("int", 0, 20),
+            search=SearchRange("int", 0, 20, recommended=10),
             verl=(f"{optim}.lr_warmup_steps",),
             trl=trl("warmup_steps"),
         ),

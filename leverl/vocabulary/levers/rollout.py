@@ -16,7 +16,7 @@ LEVERS: tuple[Lever, ...] = (
         advice="The first article searches {256, 512}. Compare sizes at equal responses, not at equal "
         "steps. It counts responses here; verl's data.train_batch_size counts prompts (= batch_size ÷ "
         "group_size), so that key is not accepted as another spelling.",
-        search=SearchRange("pow2", 64, 1024),
+        search=SearchRange("pow2", 64, 1024, recommended=256),
         verl=("data.train_batch_size",),
         trl=("generation_batch_size", "batch_size"),
         aliases=("generation_batch_size",),
@@ -37,7 +37,7 @@ LEVERS: tuple[Lever, ...] = (
         "rather than the memory share where the engine reserves memory in advance (vLLM). verl has no such "
         "key; the nearest is max_num_seqs. The name rollout_batch_size, which the article calls its "
         "predecessor, never existed in verl and counts prompts elsewhere, so it is not accepted.",
-        search=SearchRange("pow2", 8, 64),
+        search=SearchRange("pow2", 8, 64, recommended=16),
         verl=("actor_rollout_ref.rollout.max_num_seqs",),
         trl=("local_rollout_forward_batch_size",),
     ),
@@ -57,7 +57,7 @@ LEVERS: tuple[Lever, ...] = (
         "parameter has no meaning (the article concedes it), and 8 batches in 12 minutes is one policy "
         "version per 12 minutes, not per 1.5. Judge freshness by updates per rollout = batch_size ÷ "
         "mini_batch_size × ppo_epochs and by seconds per policy version; both are printed at the start.",
-        search=SearchRange("pow2", 4, 32),
+        search=SearchRange("pow2", 4, 32, recommended=8),
     ),
     Lever(
         name="group_size",
@@ -72,7 +72,7 @@ LEVERS: tuple[Lever, ...] = (
         advice="8 or 16 is usual. A prompt solved with probability p is dead with probability p^G + "
         "(1−p)^G: at p = 0.9, 43 % for 8 and 19 % for 16. GRPO with 1 has no baseline (verl accepts it "
         "silently); here it is refused.",
-        search=SearchRange("pow2", 4, 32),
+        search=SearchRange("pow2", 4, 32, recommended=8),
         verl=("actor_rollout_ref.rollout.n",),
         trl=("num_generations",),
         aliases=("num_generations", "n", "rollout_n", "samples_per_prompt", "n_samples_per_prompt"),
@@ -107,7 +107,7 @@ LEVERS: tuple[Lever, ...] = (
         too_high="actor/entropy is high and critic/score/mean starts low: responses turn into noise.",
         advice="Leave it at 1 at first: then the policy that samples is the policy that is trained. A "
         "collapsing entropy can be met with +0.1.",
-        search=SearchRange("linear", 0.7, 1.2),
+        search=SearchRange("linear", 0.7, 1.2, recommended=1.0),
         verl=("actor_rollout_ref.rollout.temperature",),
         trl=("temperature",),
         aliases=("rollout_temperature",),

@@ -28,9 +28,10 @@ STUDY: dict[str, Any] = {
         "actor_learning_rate": {"min": 1e-4, "max": 1e-1, "log": True},
         "ppo_epochs": {"min": 1, "max": 4},
     },
-    "seeds": {"search": 1, "select": 1, "confirm": 2},
+    "seeds": {"search": 1, "duplicates": 0, "race": 1, "confirm": 2},
+    "race": {"finalists": 2},
+    "stopping": {"guards": False, "curves": False},
     "budget": {"trials": 10},
-    "top_k": 2,
     "parallel": 2,
 }
 

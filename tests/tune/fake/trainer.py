@@ -9,6 +9,9 @@ trainer.py CONFIG FOLDER [--resume]; the environment variable FAKE holds its beh
     gate_from           only runs whose id sorts from here on block
     kill                {run id: how often it kills itself with SIGKILL}
     log                 a file that gets one line for each start
+    pace                seconds that a step takes
+    clings              share of the steps that do not begin while the tuner is dead: until the next one has come
+                        so far that it must have adopted the run
 """
 
 import json
@@ -17,6 +20,7 @@ import os
 import random
 import signal
 import sys
+import time
 from pathlib import Path
 
 import yaml
@@ -96,6 +100,9 @@ def train(paths: RunFolder, config: dict, fake: dict, record: RunRecord) -> int:
     final = quality(config, fake, config["seed"])
     with MetricsWriter(paths.metrics) as metrics:
         for step in range(done + 1, STEPS + 1):
+            time.sleep(fake.get("pace", 0))
+            if random.Random(f"{paths.path.name} {step}").random() < fake.get("clings", 0):
+                cling(paths.path.parent.parent)
             score = final * min(1.0, step / 2)
             metrics.write(
                 step,
@@ -117,6 +124,17 @@ def train(paths: RunFolder, config: dict, fake: dict, record: RunRecord) -> int:
     message = "" if outcome is Outcome.FINISHED else f"fake {outcome}"
     record.with_(outcome=outcome, message=message, step=STEPS, seconds=1.0, ended=now()).save(paths.record)
     return 0 if outcome is Outcome.FINISHED else 3
+
+
+def cling(study: Path) -> None:
+    """Wait for a new tuner if there is none."""
+    tuner = json.loads((study / ".lock").read_text() or "{}").get("pid")
+    since, deadline = time.time(), time.monotonic() + 30
+    while not Path(f"/proc/{tuner}").exists() and time.monotonic() < deadline:
+        clock = study / "clock.json"
+        if clock.exists() and clock.stat().st_mtime > since:
+            return
+        time.sleep(0.02)
 
 
 def halfway(paths: RunFolder, fake: dict) -> None:

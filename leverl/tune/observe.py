@@ -1,0 +1,30 @@
+"""The history of a study: what the database decided, joined with what the run folders say."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from leverl.record.run_record import Outcome
+from leverl.tune.model import History, RunState
+from leverl.tune.progress import Measure, read_state
+from leverl.tune.stopping.curve import predict_final
+from leverl.tune.stopping.rules import scores_seen
+from leverl.tune.storage import Entry
+
+
+def observe(
+    entries: Iterable[Entry], measure: Measure, *, maximize: bool, over: Mapping[str, RunState] | None = None
+) -> History:
+    """All runs; those that are not over with their curve so far. `over` saves reading what is known to be final."""
+    known = over or {}
+    states = [known.get(entry.run.id) or read_state(entry, measure) for entry in entries]
+    seen = scores_seen(History(tuple(states), maximize), maximize=maximize)
+    scale = 0.0 if seen is None else seen.width
+    return History(tuple(_predicted(state, measure.last_k, scale) for state in states), maximize)
+
+
+def _predicted(state: RunState, last_k: int, scale: float) -> RunState:
+    """A run that was stopped early comes with what it would have scored."""
+    if state.outcome is not Outcome.STOPPED:
+        return state
+    found = predict_final(state.evaluations, state.evaluation_errors, state.run.until, last_k, scale=scale)
+    return replace(state, prediction=found)

@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from leverl.engine.train.evaluate import Evaluation
     from leverl.engine.train.run import Result
     from leverl.tune.model import Winner
+    from leverl.tune.optuna_sampler import LeverlSampler
 
 __version__ = "0.1.0"
 
-__all__ = ["Evaluation", "Result", "Winner", "evaluate", "train", "train_with_verl", "tune"]
+__all__ = ["Evaluation", "LeverlSampler", "Result", "Winner", "evaluate", "train", "train_with_verl", "tune"]
 
 _HOME = {
     "train": "leverl.api",
@@ -24,6 +25,7 @@ _HOME = {
     "Result": "leverl.engine.train.run",
     "Evaluation": "leverl.engine.train.evaluate",
     "Winner": "leverl.tune.model",
+    "LeverlSampler": "leverl.tune.optuna_sampler",
 }
 
 

@@ -126,9 +126,8 @@ def tune(
         parallel: runs side by side.
         retry_failed: with `resume`, run failed runs again.
     """
-    from leverl.report.study_page import write_study_report
+    from leverl.report.study_page import report_study
     from leverl.tune.run_study import run_study
-    from leverl.tune.view import read_study
 
     winner = run_study(
         study,
@@ -141,7 +140,7 @@ def tune(
         retry_failed=retry_failed,
         observer=observer,
     )
-    write_study_report(read_study(winner.best_yaml.parent))
+    report_study(winner.best_yaml.parent)
     return winner
 
 

@@ -72,7 +72,9 @@ class LeverScale:
             found.append((ABSENT, numbers.UNKNOWN))
         aside = dict.fromkeys(numbers.exact(v) for v in values if v is not None and self.aside(v))
         if aside:
-            found = [tick for tick in found if tick[0] - BESIDE > apart] + [(BESIDE, " ".join(aside))]
+            found = [tick for tick in found if abs(tick[0] - BESIDE) > apart or tick[0] == ABSENT] + [
+                (BESIDE, " ".join(aside))
+            ]
         return found
 
     def _inside(self, apart: float) -> list[Tick]:

@@ -182,7 +182,9 @@ class Comparison:
     winner: tuple[float, ...]
     base: tuple[float, ...]
     difference: float  # positive is better, whichever way the goal points
-    interval: tuple[float, float] | None  # 95 % t interval of the paired differences; None below two pairs
+    interval: (
+        tuple[float, float] | None
+    )  # 95 %, of the paired differences; None below two pairs or without spread
     gain: bool  # the interval lies above zero (in the goal's direction)
     config_id: str = ""  # the configuration compared: also where the base is kept in the end
 

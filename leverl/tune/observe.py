@@ -19,12 +19,19 @@ def observe(
     states = [known.get(entry.run.id) or read_state(entry, measure) for entry in entries]
     seen = scores_seen(History(tuple(states), maximize), maximize=maximize)
     scale = 0.0 if seen is None else seen.width
-    return History(tuple(_predicted(state, measure.last_k, scale) for state in states), maximize)
+    return History(tuple(_predicted(state, measure.last_k, scale, maximize) for state in states), maximize)
 
 
-def _predicted(state: RunState, last_k: int, scale: float) -> RunState:
+def _predicted(state: RunState, last_k: int, scale: float, maximize: bool) -> RunState:
     """A run that was stopped early comes with what it would have scored."""
     if state.outcome is not Outcome.STOPPED:
         return state
-    found = predict_final(state.evaluations, state.evaluation_errors, state.run.until, last_k, scale=scale)
+    found = predict_final(
+        state.evaluations,
+        state.evaluation_errors,
+        state.run.until,
+        last_k,
+        scale=scale,
+        maximize=maximize,
+    )
     return replace(state, prediction=found)

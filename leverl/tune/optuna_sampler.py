@@ -1,7 +1,5 @@
 """leverl's sampler for anybody's Optuna study: `optuna.create_study(sampler=LeverlSampler())`."""
 
-# ruff: noqa: TID253 - Optuna at module level, for the class below is one of its samplers
-
 import itertools
 import json
 import math
@@ -22,6 +20,7 @@ from leverl.tune.bridge.parameters import Parameter, parameters
 from leverl.tune.bridge.trials import PROPOSED, encoded, measurements
 from leverl.tune.model import Params
 from leverl.tune.space import key
+from leverl.tune.surrogate.measurement import Measurement
 
 _ENUMERABLE: Final = 1024
 """Finite spaces up to this size are gone through instead of drawn from."""
@@ -78,10 +77,7 @@ class LeverlSampler(BaseSampler):
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         """All parameters that earlier trials asked for, with their latest ranges."""
-        found: dict[str, BaseDistribution] = {}
-        for earlier in _others(study, trial):
-            found |= earlier.distributions
-        return {name: found[name] for name in sorted(found) if not found[name].single()}
+        return _latest(_others(study, trial))
 
     def sample_relative(
         self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -112,6 +108,32 @@ class LeverlSampler(BaseSampler):
             _process_constraints_after_trial(self._constraints_func, study, trial, state)
         self._independent.after_trial(study, trial, state, values)
 
+    def recommend(self, study: optuna.Study) -> FrozenTrial:
+        """A complete trial with the parameters to use: those with the best posterior mean.
+
+        `study.best_trial` is the luckiest value of a noisy objective; this is not misled by a single one.
+
+        Raises:
+            ConfigError: no trial is complete and keeps the constraints, or there are several objectives.
+        """
+        from leverl.tune.surrogate.model import fit
+
+        _refuse_several_objectives(study)
+        trials = study.get_trials(deepcopy=False)
+        known = parameters(_seen(trials), _latest(trials))
+        found = measurements(trials, known, maximize=_maximizes(study))
+        good = {key(one.params): one.params for one in found if one.state == "finished" and one.allowed}
+        if not good:
+            raise ConfigError(f"study '{study.study_name}' has no complete trial that keeps its constraints.")
+        surrogate = fit([parameter.axis for parameter in known.values()], found, seed=self._seed)
+        if surrogate is None:
+            means = [_mean(found, params) for params in good.values()]
+        else:
+            means = [float(mean) for mean in surrogate.posterior(list(good.values())).mean]
+        best = list(good)[means.index(max(means))]
+        complete = (trial for trial in trials if trial.state == TrialState.COMPLETE)
+        return next(trial for trial in complete if key(encoded(trial, known) or {}) == best)
+
     def _propose(
         self,
         study: optuna.Study,
@@ -121,11 +143,10 @@ class LeverlSampler(BaseSampler):
     ) -> Params:
         from leverl.tune.surrogate.propose import propose
 
-        maximize = study.direction == optuna.study.StudyDirection.MAXIMIZE
         space = _Space(known, _conditions(others, known))
         proposals = propose(
             [parameter.axis for parameter in known.values()],
-            measurements(others, known, maximize=maximize),
+            measurements(others, known, maximize=_maximizes(study)),
             admit=space.admit,
             candidates=space.candidates,
             cells=space.cells(),
@@ -182,6 +203,14 @@ def _others(study: optuna.Study, trial: FrozenTrial) -> list[FrozenTrial]:
     return [other for other in study.get_trials(deepcopy=False) if other.number != trial.number]
 
 
+def _latest(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
+    """The latest range of every parameter that has more than one value."""
+    found: dict[str, BaseDistribution] = {}
+    for trial in trials:
+        found |= trial.distributions
+    return {name: found[name] for name in sorted(found) if not found[name].single()}
+
+
 def _seen(trials: Sequence[FrozenTrial]) -> dict[str, list[BaseDistribution]]:
     """All ranges that each parameter has had."""
     found: dict[str, list[BaseDistribution]] = {}
@@ -202,6 +231,15 @@ def _conditions(trials: Sequence[FrozenTrial], known: Mapping[str, Parameter]) -
         [params for params in asked if params],
         {name: count for name, count in counts.items() if count is not None},
     )
+
+
+def _mean(found: Sequence[Measurement], params: Params) -> float:
+    values = [one.value for one in found if one.value is not None and key(one.params) == key(params)]
+    return math.fsum(values) / len(values)
+
+
+def _maximizes(study: optuna.Study) -> bool:
+    return study.direction == optuna.study.StudyDirection.MAXIMIZE
 
 
 def _refuse_several_objectives(study: optuna.Study) -> None:

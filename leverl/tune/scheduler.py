@@ -160,7 +160,7 @@ class Scheduler:
             else:
                 self._start(decision.run)
         if step.phase == DONE and not self._handles and not self._waiting:
-            return account.exhausted if step.out_of_budget else ""
+            return (account.exhausted or "a budget with less than one run left") if step.out_of_budget else ""
         return None
 
     def _guard(self) -> None:

@@ -14,15 +14,16 @@ COMMON = {"-h", "--help"}
 FLAGS = {
     "env": {"--json"},
     "eval": {"--config", "--samples", "--json", "-q", "--quiet", "-v", "--verbose"},
+    "import": {"--study", "--into", "--target", "--dry-run", "--json", "-q", "--quiet", "-v", "--verbose"},
     "levers": {"--json"},
     "report": {"--json"},
     "train": {
-        "--name", "--out", "--resume", "--from", "--clean", "--yes", "--dry-run", "--json", "--progress",
-        "-q", "--quiet", "-v", "--verbose",
+        "--name", "--out", "--resume", "--from", "--clean", "--yes", "--track", "--dry-run", "--json",
+        "--progress", "-q", "--quiet", "-v", "--verbose",
     },
     "tune": {
         "--parallel", "--name", "--out", "--resume", "--retry", "--clean", "--yes", "--watch", "--dry-run",
-        "--json", "--progress", "-q", "--quiet", "-v", "--verbose",
+        "--track", "--ci", "--fail-unless", "--json", "--progress", "-q", "--quiet", "-v", "--verbose",
     },
 }  # fmt: skip
 """A flag only changes how a call runs or prints; whatever changes the experiment is key=value."""

@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import optuna
@@ -11,18 +12,26 @@ from leverl.tune.importing.imported import read_imported
 from leverl.tune.study_file import load_study
 
 
-@pytest.fixture
-def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A study `s` in old.db of the working folder."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with a study `s`."""
+    path = tmp_path_factory.mktemp("original") / "old.db"
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    storage = optuna.storages.RDBStorage("sqlite:///old.db")
+    storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
     study = optuna.create_study(storage=storage, study_name="s", direction="minimize")
     ranges = {"lr": FloatDistribution(1e-5, 1e-2, log=True), "dropout": FloatDistribution(0, 1)}
     for rate in (1e-4, 1e-3):
         study.add_trial(create_trial(value=rate, params={"lr": rate, "dropout": 0.1}, distributions=ranges))
     storage.remove_session()
     storage.engine.dispose()
+    return path
+
+
+@pytest.fixture
+def database(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Its URL, as old.db of the working folder."""
+    shutil.copy(original, tmp_path / "old.db")
+    monkeypatch.chdir(tmp_path)
     return "sqlite:///old.db"
 
 

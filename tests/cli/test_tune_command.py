@@ -171,7 +171,7 @@ def test_dry_run_names_constraints_and_values(
     assert main(["tune", "own.yaml", "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert "batch_size  128, 256  [base 256]" in out
-    assert "ppo_epochs  1 … 2 (int)  [base 1]" in out
+    assert "ppo_epochs  1 … 2  [base 1]" in out
     assert "constraint   batch_size * ppo_epochs <= 256" in out
     assert "search 6, race 4, confirm 4: 14 runs of 200 steps" in out
 

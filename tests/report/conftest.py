@@ -47,7 +47,7 @@ AXES = (
 )
 
 
-def space() -> Space:
+def make_space() -> Space:
     """The space behind AXES; nothing has to be trained."""
     axes = (
         Axis("actor_learning_rate", low=1e-6, high=1e-2, scale="log"),
@@ -56,6 +56,11 @@ def space() -> Space:
         Axis("kl_estimator", kind="categorical", values=("k2", "k3")),
     )
     return spaces.free(axes, base={axis.name: axis.base for axis in AXES if axis.base is not None})
+
+
+@pytest.fixture(scope="session")
+def space() -> Space:
+    return make_space()
 
 
 def _quality(params: Params) -> float:
@@ -209,13 +214,13 @@ def build_study(
         budget_seconds=6 * 3600.0,
         seconds=5.8 * 3600,
         winner=winner,
-        recommendation=recommend(space(), history, model=len(runs) < 100),
+        recommendation=recommend(make_space(), history, model=len(runs) < 100),
     )
 
 
 def _chosen(runs: list[RunState], best: list[RunState]) -> Run:
     """The finalist that the race recommends; the base leaves the choice to the search."""
-    found = recommend(space(), History(tuple(runs)), model=len(runs) < 100)
+    found = recommend(make_space(), History(tuple(runs)), model=len(runs) < 100)
     return next((s.run for s in best if found and s.run.config_id == found.config_id), best[0].run)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from leverl.record.observer import Observer, Sample, Silent
 from leverl.record.run_record import Outcome, RunRecord, Score
+from leverl.record.series import Series
 from leverl.report.live_train import LiveTrain, PlainTrain, make_train_view, sample_words
 from leverl.report.live_tune import (
     LiveTune,
@@ -17,6 +18,7 @@ from leverl.report.live_tune import (
     SilentStudy,
     ending,
     make_tune_view,
+    outlook,
     study_lines,
 )
 from leverl.report.terminal import run_line, run_next, study_next, study_table
@@ -194,8 +196,28 @@ def test_the_study_in_words(make_study: MakeStudy) -> None:
     assert lines[1].startswith("leader c0")
     assert "(1 seed)" in lines[1]
     assert lines[2].startswith("base   c000")
-    assert "step 60/200" in lines[3]
-    assert "ETA 0:43" in lines[3]
+    assert "P(best) 0." in lines[1]
+    running = next(line for line in lines if "step 60/200" in line)
+    assert "ETA 0:56" in running
+    assert lines[-1].startswith("cost   ")
+    assert "saved by 1 stop" in lines[-1]
+    assert "lost (1 out of memory" in lines[-1]
+
+
+def test_a_run_that_is_behind_may_stop(make_study: MakeStudy) -> None:
+    view = make_study(count=12, ending="open")
+    running = view.history.runs[-1]
+    assert outlook(view, running) == ""
+    low = replace(running, evaluations=Series(running.evaluations.steps, (-9.0,) * len(running.evaluations)))
+    behind = replace(view, history=replace(view.history, runs=(*view.history.runs[:-1], low)))
+    assert outlook(behind, low).startswith("  below the start-up median 0.")
+    assert "may stop" not in outlook(behind, low)  # the study's rules are not known without its file
+
+
+def test_whoever_comes_later_sees_why_runs_ended(make_study: MakeStudy) -> None:
+    live = LiveTune(io.StringIO())
+    live._view = make_study(count=12, ending="open")
+    assert any(line.plain.startswith("! 008-s1 out of memory") for line in live.lines())
 
 
 def test_the_redrawn_study_shows_events_and_what_comes_next(make_study: MakeStudy) -> None:

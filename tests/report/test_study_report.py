@@ -9,12 +9,31 @@ from pathlib import Path
 import pytest
 
 from leverl.record.run_record import Outcome
-from leverl.report.sections import search
+from leverl.report.scales import lever_scale
+from leverl.report.sections import runs, search
 from leverl.report.study_data import StudyData
 from leverl.report.study_page import write_study_report
-from leverl.tune.model import CONFIRM, History, LeverAxis, StudyView
+from leverl.tune.analysis.analyse import analyse
+from leverl.tune.analysis.result import Analysis
+from leverl.tune.model import CONFIRM, GRID, History, LeverAxis, StudyView
+from leverl.tune.space import Space
 
 MakeStudy = Callable[..., StudyView]
+CHARTS = (
+    "proof-chart",
+    "curves-chart",
+    "search-chart",
+    "trajectory-chart",
+    "importance-chart",
+    "pair-chart",
+    "runs-chart",
+    "cost-chart",
+    "pareto-chart",
+    "speed-chart",
+    "left-out-chart",
+    "rank-chart",
+    "slice-",
+)
 LIBRARY = re.compile(r"<script>/\*\nMIT License.*?</script>", re.DOTALL)
 
 
@@ -44,8 +63,8 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-def page_of(view: StudyView) -> Page:
-    return Page(write_study_report(view).read_text(encoding="utf-8"))
+def page_of(view: StudyView, analysis: Analysis | None = None) -> Page:
+    return Page(write_study_report(view, analysis).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("ending", ["win", "no gain", "one seed", "open", "empty"])
@@ -53,15 +72,15 @@ def test_every_kind_of_study_renders(make_study: MakeStudy, ending: str) -> None
     view = make_study(ending=ending, count=12)
     page = page_of(view)
     headings = [attributes.get("id") for attributes in page.all("section")]
-    assert headings[1:] == ["settings", "proof", "curves", "search", "runs", "trust"]
+    assert headings[1:] == ["settings", "proof", "curves", "search", "levers", "runs", "cost", "trust"]
     assert (view.folder / "summary.md").is_file()
     expected = view.winner.verdict if view.winner else "So far" if ending == "open" else "No run has a score"
     assert expected in page.text
 
 
-def test_fifty_four_runs_fit_the_budget_and_nothing_is_requested(make_study: MakeStudy) -> None:
+def test_fifty_four_runs_fit_the_budget_and_nothing_is_requested(make_study: MakeStudy, space: Space) -> None:
     view = make_study(count=54, metrics=True)
-    path = write_study_report(view)
+    path = write_study_report(view, analyse(space, view.history))
     text = path.read_text(encoding="utf-8")
     assert path.stat().st_size <= 2_000_000
     assert (view.folder / "summary.md").stat().st_size < 60_000
@@ -84,10 +103,12 @@ def test_five_hundred_runs_stay_under_five_megabytes(make_study: MakeStudy) -> N
 def test_failures_are_listed_without_a_score(make_study: MakeStudy) -> None:
     view = make_study(count=30)
     data = StudyData(view)
-    points = search._points(data, search._unit(data)[1])
+    points = search._points(data, search.unit_of(view.history)[1])
     failed = [point for point in points if point.state.outcome not in (Outcome.FINISHED, Outcome.STOPPED)]
     assert len(failed) == 6
-    assert all(point.score is None for point in failed)
+    assert all(point.level is None for point in failed)
+    stopped = [point for point in points if point.state.outcome is Outcome.STOPPED]
+    assert all(point.score is None and point.level is not None for point in stopped)
     page = page_of(view)
     for word in ("out of memory", "non-finite", "crashed", "timed out", "lost", "interrupted"):
         assert word in page.text
@@ -128,26 +149,78 @@ def test_absent_levers_have_a_tick_of_their_own(make_study: MakeStudy) -> None:
     data = StudyData(make_study(count=12))
     without = data.by_id["c006"]  # kl_coef 0, so kl_estimator does not apply
     assert without.values[3] is None
-    from leverl.report.sections import parallel
-
-    upright = parallel._upright(data.view.axes[3], 3, data)
-    assert upright.place(None) < 0
-    rate = parallel._upright(data.view.axes[0], 0, data)
-    assert rate.log
-    assert rate.place(1e-4) == pytest.approx(0.5, abs=0.02)
-    coefficient = parallel._upright(data.view.axes[1], 1, data)
-    assert rate.place(1e-6) == pytest.approx(0)
-    assert coefficient.place(None) < coefficient.place(0) < 0
+    assert lever_scale(data.view.axes[3], ["k2", None]).place(None) < 0
 
 
-def test_charts_say_their_finding_and_carry_their_data(make_study: MakeStudy) -> None:
-    page = page_of(make_study(count=12, metrics=True))
+def test_charts_say_their_finding_and_carry_their_data(make_study: MakeStudy, space: Space) -> None:
+    view = make_study(count=12, metrics=True)
+    page = page_of(view, analyse(space, view.history))
     figures = page.all("figure")
-    assert len(figures) == 4
-    assert all(figure["role"] == "img" and len(figure["aria-label"] or "") > 60 for figure in figures)
+    names = [
+        attributes["id"] for attributes in page.all("div") if (attributes.get("id") or "").startswith(CHARTS)
+    ]
+    assert len(figures) == len(names)
+    assert {*CHARTS[:-1], "slice-0", "slice-3"} <= set(names)
+    assert all(figure["role"] == "img" and len(figure["aria-label"] or "") > 40 for figure in figures)
     assert len(page.all("svg")) == 2  # proof and curves are readable without scripts
-    for name in ("proof-data", "curves-data", "search-data", "configurations", "every-run"):
-        assert name in [table.get("id") for table in page.all("table")]
+    tables = [table.get("id") for table in page.all("table")]
+    for name in names:
+        if name not in ("runs-chart", "cost-chart"):  # theirs are the tables below
+            assert f"{(name or '').removesuffix('-chart')}-data" in tables
+    assert {"configurations", "every-run", "ledger"} <= set(tables)
+
+
+def test_without_an_analysis_the_sections_say_so(make_study: MakeStudy) -> None:
+    text = page_of(make_study(count=12)).text
+    assert "The model has not been asked who led when" in text
+    assert "P(best) of c0" in text  # of the recommendation, which every view has
+
+
+def test_too_few_configurations_for_a_model_are_told(make_study: MakeStudy, space: Space) -> None:
+    view = make_study(count=2, ending="open")
+    assert "The model needs 4 configurations" in page_of(view, analyse(space, view.history)).text
+
+
+def test_what_is_believed_stands_in_the_table(make_study: MakeStudy, space: Space) -> None:
+    view = make_study(count=12)
+    analysis = analyse(space, view.history)
+    assert analysis is not None
+    table = runs.configurations(StudyData(view, analysis))
+    titles = [column.title for column in table.columns]
+    place = titles.index("P(best)")
+    chances = [row[place].value for row in table.rows]
+    assert sum(chance for chance in chances if isinstance(chance, float)) == pytest.approx(1)
+    assert "P(best)" not in [column.title for column in runs.configurations(StudyData(view)).columns]
+
+
+def test_configurations_that_cannot_be_told_apart_have_a_bracket(make_study: MakeStudy) -> None:
+    view = make_study(count=12)
+    found = view.recommendation
+    assert found is not None
+    raced = [c.id for c in (StudyData(view).candidate, *StudyData(view).finalists) if c is not None][:2]
+    tied = replace(
+        found, indistinguishable=tuple(raced), reason=f"{raced[0]} and {raced[1]} are indistinguishable"
+    )
+    text = write_study_report(replace(view, recommendation=tied)).read_text(encoding="utf-8")
+    assert '"text":"indistinguishable"' in text
+    alone = replace(found, indistinguishable=())
+    text = write_study_report(replace(view, recommendation=alone)).read_text(encoding="utf-8")
+    assert '"text":"indistinguishable"' not in text
+
+
+def test_search_and_local_grid_share_seeds_by_design(make_study: MakeStudy) -> None:
+    view = make_study(count=12)
+    first = view.history.runs[0]
+    cell = replace(first, run=replace(first.run, phase=GRID))
+    mixed = replace(view, history=History((*view.history.runs, cell)))
+    assert "No seed was used in two phases" in page_of(mixed).text
+
+
+def test_what_stopping_saved_and_failures_lost_is_told(make_study: MakeStudy) -> None:
+    text = page_of(make_study(count=30)).text
+    assert "stopping 2 runs early saved" in text
+    assert "1 out of memory, 1 non-finite, 1 crashed, 1 timed out, 1 lost, 1 interrupted" in text
+    assert "by its curve" in write_study_report(make_study(count=30)).read_text(encoding="utf-8")
 
 
 def test_seeds_of_phases_are_shown_disjoint_or_the_overlap_is_told(make_study: MakeStudy) -> None:

@@ -29,7 +29,10 @@ from leverl.tune.importing.imported import (
 )
 from leverl.tune.importing.optuna import read_optuna
 from leverl.tune.importing.words import lever_called
+from leverl.tune.model import History
+from leverl.tune.samplers import _told
 from leverl.tune.space import Space, build
+from leverl.tune.surrogate.from_history import measurements
 
 RATE = FloatDistribution(1e-6, 1e-3, log=True)
 EPOCHS = IntDistribution(1, 4)
@@ -127,7 +130,7 @@ def test_what_does_not_fit_is_listed_with_the_reason(tmp_path: Path) -> None:
         "parameter dropout: unknown setting 'dropout'",
         "parameter ppo_mini_batch_size: counts prompts",
         "parameter steps: steps cannot be searched",
-        "parameter lr: is actor_learning_rate, which another parameter is already",
+        "parameter actor_learning_rate: is actor_learning_rate, which another parameter is already",
         "parameter clip_grad: could be actor_grad_clip or critic_grad_clip",
         "parameter temperature: temperature: None cannot be searched",
         "2 trials (1, 2): pruned",
@@ -287,6 +290,15 @@ def test_imported_trials_are_prior_runs_of_a_phase_of_their_own() -> None:
     assert [run.score and run.score.mean for run in runs] == [0.5, 0.6, None]
     assert runs[2].outcome is Outcome.CRASHED
     assert runs[0].run.params == {"actor_learning_rate": 1e-5, "ppo_epochs": 1}
+
+
+def test_samplers_take_prior_runs_as_knowledge() -> None:
+    space = space_of(actor_learning_rate={"min": 1e-6, "max": 1e-3, "log": True}, ppo_epochs=[1, 2])
+    history = History(prior_runs(imported(), space, maximize=True))
+    found = [(one.value, one.state, one.cost) for one in measurements(space, history)]
+    assert found == [(0.5, "finished", None), (0.6, "finished", None), (None, "failed", None)]
+    told = _told.told(space, history)
+    assert [(one.value, one.infeasible) for one in told] == [(pytest.approx(0.55), False), (None, True)]
 
 
 def test_levers_that_are_not_searched_any_more_are_dropped() -> None:

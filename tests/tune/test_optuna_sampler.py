@@ -71,6 +71,7 @@ def test_it_finds_the_top_of_a_noisy_hill() -> None:
     assert np.median([abs(np.log10(params["y"]) + 3) for params in late]) < 0.4
 
 
+@pytest.mark.slow
 def test_it_minimises_too_and_the_sign_changes_nothing_else() -> None:
     def bowl(sign: float) -> Callable[[optuna.Trial], float]:
         return lambda one: sign * (one.suggest_float("x", 0, 1) - 0.4) ** 2
@@ -266,3 +267,20 @@ def test_it_can_be_pickled_and_reseeded() -> None:
     found = study(sampler)
     found.add_trials([trial(value, x=value) for value in (0.1, 0.4, 0.7)])
     assert 0 <= found.ask().suggest_float("x", 0, 1) <= 1
+
+
+def test_the_recommendation_is_not_the_luckiest_trial() -> None:
+    found = study(direction="maximize")
+    values = {0.2: (0.5, 0.4, 0.5), 0.5: (0.7, 0.75, 0.65), 0.8: (0.95, -0.3, -0.2), 0.9: (0.1, 0.0)}
+    found.add_trials([trial(value, x=x) for x, many in values.items() for value in many])
+    forbidden = trial(2.0, x=0.55)
+    forbidden.set_constraint("memory", 1.0)
+    found.add_trials([forbidden, trial(state=TrialState.FAIL, x=0.6)])
+    sampler = found.sampler
+    assert isinstance(sampler, LeverlSampler)
+    assert sampler.recommend(found).params == {"x": 0.5}
+    few = study(direction="minimize")
+    with pytest.raises(ConfigError, match="has no complete trial"):
+        sampler.recommend(few)
+    few.add_trials([trial(0.2, x=0.2), trial(0.1, x=0.1)])
+    assert sampler.recommend(few).params == {"x": 0.1}

@@ -16,6 +16,9 @@ from leverl.tune.optuna_sampler import LeverlSampler
 class TestConformance(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
     """MultiObjectiveSamplerTestCase does not apply: studies with several objectives are refused."""
 
+    test_conditional_parameter_objective = pytest.mark.slow(
+        BasicSamplerTestCase.test_conditional_parameter_objective
+    )
     test_dynamic_range_objective = pytest.mark.slow(BasicSamplerTestCase.test_dynamic_range_objective)
     test_nan_objective_value = pytest.mark.slow(BasicSamplerTestCase.test_nan_objective_value)
     test_single_parameter_objective = pytest.mark.slow(BasicSamplerTestCase.test_single_parameter_objective)

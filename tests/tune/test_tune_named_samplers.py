@@ -172,7 +172,7 @@ def slope(params: Params) -> float:
     return -abs(float(np.log10(params["actor_learning_rate"])) + 3)
 
 
-@pytest.mark.parametrize("maximize", [True, False])
+@pytest.mark.parametrize("maximize", [pytest.param(True, marks=pytest.mark.slow), False])
 @pytest.mark.parametrize("name", ["optuna:tpe", "optuna:cmaes", "hyperopt:tpe"])
 def test_they_go_where_the_scores_are_better(name: str, maximize: bool, tools: ModuleType) -> None:
     space = make(

@@ -54,3 +54,8 @@ def test_replicates_outweigh_a_wrong_guess() -> None:
 def test_scores_that_do_not_vary() -> None:
     found = seed_noise([("a", 1, 0.5), ("a", 2, 0.5), ("b", 1, 0.7), ("b", 2, 0.7)], 0.0)
     assert found.sd == pytest.approx(0.0, abs=1e-100)
+
+
+def test_replicates_that_agree_with_the_guess_leave_it_as_it_is() -> None:
+    found = seed_noise([("a", 1, 0.0), ("a", 2, 2**0.5)], 1.0)  # their variance is 1
+    assert found.common + found.residual == pytest.approx(1.0)

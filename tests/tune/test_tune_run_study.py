@@ -172,6 +172,7 @@ def test_a_killed_process_is_infrastructure_once(
 ) -> None:
     class Machine:
         total = 1 << 20
+        available = 1 << 40
 
     monkeypatch.setattr("leverl.tune.scheduler.psutil.virtual_memory", Machine)
     recorder = tools.Recorder()

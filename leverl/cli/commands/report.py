@@ -13,7 +13,6 @@ EXAMPLES = (
     "leverl report runs/try1                     # curves, ratios and samples of a run",
     "leverl report studies/lr                    # verdict, proof, search and levers of a study",
     "leverl report studies/grid studies/bayes    # two studies: cost, quality, trajectory, levers",
-    "leverl report studies/lr --json             # where the page is, for programs",
 )
 
 

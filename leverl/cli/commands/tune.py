@@ -106,6 +106,10 @@ def run(
     if dry_run:
         _plan(request, output, only=True)
         return 0
+    if fail_unless is not None:
+        from leverl.tune.gate import parse_gate
+
+        parse_gate(fail_unless)  # a typing error must not be found out after hours
     _settle_name(request, yes=yes)
     _ask_for_many(request, yes=yes)
     if verbose:

@@ -36,11 +36,22 @@ def build(data: StudyData) -> Section:
             "at a time is moved. It is an opinion with a stated doubt, not a measurement: where the band is wide, "
             "nobody has looked."
         )
-        blocks += [_importance(data, model.importance), *_slices(data, model)]
+        blocks += [_importance(data, model.importance)] if model.importance else []
+        blocks += [*_slices(data, model), *_unused(data, model)]
         if model.surface is not None:
-            blocks.insert(1, pair_map.build(data, model.surface, model.centre))
+            blocks.insert(min(1, len(blocks)), pair_map.build(data, model.surface, model.centre))
     blocks += _left_out(found)
     return Section("levers", "Levers", lead, tuple(blocks), columns=2 if model else 1)
+
+
+def _unused(data: StudyData, model: Model) -> list[Note]:
+    known = {one.lever for one in model.importance}
+    names = [lever.name for lever in data.view.axes if lever.name not in known]
+    return (
+        [Note(f"Without effect in every configuration that ran: {', '.join(names)}.", "warn")]
+        if names
+        else []
+    )
 
 
 def _importance(data: StudyData, found: Sequence[Importance]) -> Chart:

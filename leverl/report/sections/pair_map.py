@@ -99,7 +99,7 @@ def _field(data: StudyData, surface: Surface, x: LeverScale, y: LeverScale) -> d
         "colorscale": _COLORS,
         "reversescale": not data.view.history.maximize,
         "showscale": True,
-        "colorbar": {"thickness": 10, "outlinewidth": 0, "len": 0.95},
+        "colorbar": {"thickness": 10, "outlinewidth": 0, "len": 0.95, "tickformat": ".3~g"},
     }  # fmt: skip
     if smooth:
         field["contours"] = {"coloring": "heatmap"}

@@ -39,16 +39,16 @@ def model_of(space: Space, history: History, leader: str) -> Model | None:
     means = surrogate.posterior(list(inside.values())).mean
     best = max(zip(inside, means, strict=True), key=lambda pair: pair[1])[0]
     centre = leader if leader in inside else best
-    importance = _importance(surrogate)
+    used = {name for params in inside.values() for name in params}
+    importance = _importance(surrogate, used)
     look = _Look(space, surrogate, inside[centre], 1.0 if history.maximize else -1.0)
     order = [one.lever for one in importance]
+    axes = {axis.name: axis for axis in space.axes}
     return Model(
         noise=_noise(surrogate),
         importance=importance,
         centre=centre,
-        slices=tuple(
-            look.slice(axis) for axis in sorted(space.axes, key=lambda axis: order.index(axis.name))
-        ),
+        slices=tuple(look.slice(axes[name]) for name in order),
         surface=look.surface(order),
         left_out=_left_out(surrogate, inside, look.sign),
     )
@@ -119,9 +119,10 @@ def values_along(axis: Axis, most: int) -> list[ParamValue]:
     return inside if axis.other is None else [axis.other, *inside]
 
 
-def _importance(surrogate: "Surrogate") -> tuple[Importance, ...]:
+def _importance(surrogate: "Surrogate", used: set[str]) -> tuple[Importance, ...]:
+    """Of the levers that had an effect in at least one configuration; of others nothing is known."""
     found = surrogate.importance(draws=_DRAWS, seed=0)
-    levers = [Importance(name, one.median, one.low, one.high) for name, one in found.items()]
+    levers = [Importance(name, one.median, one.low, one.high) for name, one in found.items() if name in used]
     return tuple(sorted(levers, key=lambda one: -one.median))
 
 

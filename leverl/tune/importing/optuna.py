@@ -56,7 +56,7 @@ def _fit(source: str, name: str, maximize: bool, trials: Sequence["FrozenTrial"]
     for word, distributions in ranges.items():
         try:
             lever = lever_called(word).name
-            if lever in axes or lever in fixed:
+            if lever in space or lever in fixed:
                 raise ConfigError(f"is {lever}, which another parameter is already.")
             content = _content(distributions)
             if len(content.get("values", "two")) == 1:
@@ -81,12 +81,12 @@ def _fit(source: str, name: str, maximize: bool, trials: Sequence["FrozenTrial"]
 
 
 def _ranges(trials: Sequence["FrozenTrial"]) -> dict[str, list["BaseDistribution"]]:
-    """Each parameter's distributions, the latest first."""
+    """Each parameter's distributions, the latest first; the most frequent parameter first."""
     found: dict[str, list[BaseDistribution]] = {}
     for trial in reversed(trials):
         for name, distribution in trial.distributions.items():
             found.setdefault(name, []).append(distribution)
-    return dict(sorted(found.items()))
+    return dict(sorted(found.items(), key=lambda item: (-len(item[1]), item[0])))
 
 
 def _content(distributions: Sequence["BaseDistribution"]) -> Content:

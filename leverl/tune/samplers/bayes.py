@@ -32,9 +32,9 @@ class BayesSampler:
         from leverl.tune.surrogate.propose import propose
 
         def candidates(generator: np.random.Generator, count: int) -> list[Params]:
-            return space.sample(generator, count)
+            return [space.draw(generator) for _ in range(count)]
 
-        return propose(
+        found = propose(
             space.axes,
             measurements(space, history),
             admit=lambda params: space.admit(params).params,
@@ -44,7 +44,11 @@ class BayesSampler:
             spent=history.spent,
             cells=self._cells(space),
             startup=self._startup,
+            at=space.at,
         )
+        if not found and space.size is None:
+            space.sample(np.random.default_rng(self._seed), 1)  # says why nothing can run
+        return found
 
     def _cells(self, space: Space) -> list[Params] | None:
         """All configurations of a small finite space that can run, each once."""

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from leverl.tune.model import Params
 from leverl.tune.space import Key, key
 from leverl.tune.surrogate.kernel import Floats
 from leverl.tune.surrogate.measurement import Measurement
+
+_LEAST_SHARE: Final = 0.1  # of the usual variance of an evaluation
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,22 @@ class Group:
 
 def has_value(one: Measurement) -> bool:
     return one.state in ("finished", "predicted") and one.value is not None and math.isfinite(one.value)
+
+
+def floored(found: Sequence[Measurement]) -> list[Measurement]:
+    """With a least variance for finished runs: a share of what is usual.
+
+    An evaluation in which every response was wrong reports an error of 0, as if more prompts could not have changed
+    the score. Taken at its word, a few such runs would outweigh all others.
+    """
+    known = [one.variance for one in found if one.state == "finished" and one.variance > 0]
+    if not known:
+        return list(found)
+    least = _LEAST_SHARE * sum(known) / len(known)
+    return [
+        replace(one, variance=least) if one.state == "finished" and one.variance < least else one
+        for one in found
+    ]
 
 
 def grouped(found: Sequence[Measurement]) -> list[Group]:

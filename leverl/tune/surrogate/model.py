@@ -13,7 +13,7 @@ from leverl.tune.surrogate import gp
 from leverl.tune.surrogate.cost import CostModel, cost_model
 from leverl.tune.surrogate.encoding import Encoding
 from leverl.tune.surrogate.feasibility import Feasibility, feasibility
-from leverl.tune.surrogate.groups import Group, grouped, has_value
+from leverl.tune.surrogate.groups import Group, floored, grouped, has_value
 from leverl.tune.surrogate.importance import Interval, total_effects
 from leverl.tune.surrogate.kernel import Floats
 from leverl.tune.surrogate.measurement import Measurement
@@ -106,7 +106,7 @@ def fit(axes: Sequence[Axis], found: Sequence[Measurement], *, seed: int) -> Sur
     The fit is deterministic; `seed` is there for fits that are not.
     """
     encoding = Encoding(tuple(axes))
-    inside = [one for one in found if encoding.contains(one.params)]
+    inside = floored([one for one in found if encoding.contains(one.params)])
     groups = grouped(inside)
     if len(groups) < FEWEST:
         return None

@@ -15,7 +15,7 @@ import numpy as np
 from leverl.tune.axis import Axis
 from leverl.tune.model import Params
 from leverl.tune.space import Key, key
-from leverl.tune.surrogate.design import spread_out
+from leverl.tune.surrogate.design import At, each_axis_alone, spread_out
 from leverl.tune.surrogate.kernel import Floats
 from leverl.tune.surrogate.measurement import Measurement
 from leverl.tune.surrogate.model import Surrogate, fit
@@ -24,7 +24,7 @@ from leverl.tune.surrogate.search import Admit, Climb
 
 Candidates = Callable[[np.random.Generator, int], list[Params]]
 
-POOL: Final = 1024
+POOL: Final = 512
 """Random candidates of a space that is not gone through."""
 
 _PROMISING: Final = 5
@@ -32,7 +32,7 @@ _PRIOR_RUNS: Final = 6.0  # the prior's weight is 1 after so many runs, and fall
 _WITHOUT_PRIOR: Final = 0.15
 _STARTUP_SHARE: Final = 0.3  # of the budget, at most
 _LEAST_CHANCE: Final = (0.5, 0.9)  # of a score: below, a run is proposed only if there is nothing else
-_CAUTION: Final = 1.5  # how fast the least chance rises with the share of runs that failed
+_CAUTION: Final = 1.0  # how fast the least chance rises with the share of runs that failed
 _VETO: Final = 1e3
 _LEAST_GAIN: Final = 1e-3  # standard deviations of the scores: below, no replicate is worth a run
 
@@ -49,6 +49,7 @@ def propose(
     replicates: bool = True,
     cells: Sequence[Params] | None = None,
     startup: int | None = None,
+    at: At | None = None,
 ) -> list[Params]:
     """Up to `n` configurations to run now; fewer when a finite space is used up.
 
@@ -56,15 +57,17 @@ def propose(
         axes: the levers; any `Axis`, also one without a lever behind it.
         found: every run so far, the pending ones included (they are never proposed again).
         admit: the configuration without levers that have no effect; None where it cannot run.
-        candidates: up to so many random admissible configurations.
+        candidates: up to so many random configurations; only those that score well are asked whether they can run.
         seed: together with the number of runs in `found` it decides all chance.
         spent: share of the budget that is used up, between 0 and 1; fades cost-awareness.
         replicates: whether a configuration that has a value may be proposed again (for another seed, or for the
             rest of a run that was stopped early).
         cells: all admissible configurations of a small finite space, scored instead of random candidates.
         startup: configurations of a space-filling design before the model decides; None: max(4, levers + 1).
+        at: the configuration at a point of the unit cube, for that design; None: each axis by itself.
     """
-    asked = _Asked(tuple(axes), admit, candidates, seed, spent, replicates, cells, startup)
+    place = each_axis_alone(axes) if at is None else at
+    asked = _Asked(tuple(axes), admit, candidates, seed, spent, replicates, cells, startup, place)
     runs, proposals = list(found), []
     for _ in range(n):
         params = _next(asked, runs)
@@ -85,6 +88,7 @@ class _Asked:
     replicates: bool
     cells: Sequence[Params] | None
     startup: int | None
+    at: At
 
 
 def _next(asked: _Asked, runs: Sequence[Measurement]) -> Params | None:
@@ -94,7 +98,8 @@ def _next(asked: _Asked, runs: Sequence[Measurement]) -> Params | None:
     if not _starting(asked, len(taken)):
         surrogate = fit(asked.axes, runs, seed=asked.seed)
     if surrogate is None:
-        return spread_out(asked.axes, asked.admit, taken, asked.seed) or _any(asked, taken, generator)
+        design = spread_out(len(asked.axes), asked.at, asked.admit, taken, asked.seed)
+        return design or _any(asked, taken, generator)
     return _modelled(asked, runs, surrogate, taken, generator)
 
 
@@ -104,8 +109,9 @@ def _starting(asked: _Asked, configurations: int) -> bool:
 
 
 def _any(asked: _Asked, taken: set[Key], generator: np.random.Generator) -> Params | None:
-    pool = asked.candidates(generator, 64) if asked.cells is None else _shuffled(asked.cells, generator)
-    return next((params for params in pool if key(params) not in taken), None)
+    pool = asked.candidates(generator, POOL) if asked.cells is None else _shuffled(asked.cells, generator)
+    admitted = (params for one in pool if (params := asked.admit(one)) is not None)
+    return next((params for params in admitted if key(params) not in taken), None)
 
 
 def _shuffled(cells: Sequence[Params], generator: np.random.Generator) -> list[Params]:
@@ -149,7 +155,7 @@ def _modelled(
 
 
 def _least_chance(runs: Sequence[Measurement]) -> float:
-    """Where the best lies at a wall, a fair chance means that every other run fails: the more did, the less is dared."""
+    """At a wall, a fair chance means that every other run fails: the more did, the less is dared."""
     failed = sum(one.state == "failed" for one in runs)
     low, high = _LEAST_CHANCE
     return min(low + _CAUTION * failed / len(runs), high)

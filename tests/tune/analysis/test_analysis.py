@@ -1,7 +1,6 @@
 """What a report says beyond the runs."""
 
 import math
-import sys
 from dataclasses import replace
 from types import ModuleType
 
@@ -177,8 +176,10 @@ def test_values_along_an_axis() -> None:
     assert len(values_along(Axis("n", kind="int", low=1, high=1000), 9)) == 9
 
 
-def test_no_torch_is_needed() -> None:
-    import subprocess
-
-    code = "import sys, leverl.tune.analysis.analyse, leverl.tune.surrogate.model; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+def test_a_lever_that_never_had_an_effect_has_no_importance(made: ModuleType) -> None:
+    wide = replace(made.space(), axes=(*made.space().axes, Axis("inert", low=0.0, high=1.0)))
+    found = analyse(wide, made.searched())
+    assert found is not None
+    assert found.model is not None
+    assert {one.lever for one in found.model.importance} == {"rate", "idle"}
+    assert [one.lever for one in found.model.slices] == ["rate", "idle"]

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from leverl.errors import ConfigError
 from leverl.tune.axis import Axis
 from leverl.tune.surrogate.encoding import OFF_PLACE, Encoding

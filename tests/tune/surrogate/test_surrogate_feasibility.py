@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
+from scipy.optimize import approx_fprime
+
 from leverl.tune.surrogate.cost import cost_model
 from leverl.tune.surrogate.feasibility import _evidence, feasibility
-from scipy.optimize import approx_fprime
 
 
 def test_nothing_failed_means_certain() -> None:

@@ -2,9 +2,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import approx_fprime
+
 from leverl.tune.surrogate import gp
 from leverl.tune.surrogate.kernel import matern
-from scipy.optimize import approx_fprime
 
 
 def data(n: int = 25, d: int = 3, noise: float = 0.3, seed: int = 0) -> gp.Data:
@@ -50,7 +51,9 @@ def test_leave_one_out_is_what_refits_without_it_say() -> None:
     means, variances = process.leave_one_out()
     for left in range(12):
         rest = np.arange(12) != left
-        fewer = replace(known, x=known.x[rest], y=known.y[rest], fixed=known.fixed[rest], free=known.free[rest])
+        fewer = replace(
+            known, x=known.x[rest], y=known.y[rest], fixed=known.fixed[rest], free=known.free[rest]
+        )
         without = gp.condition(fewer, process.hyper)
         assert means[left] == pytest.approx(without.mean(known.x[[left]])[0], abs=1e-5)
         total = without.variance(known.x[[left]])[0] + process.variances[left]

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from leverl.tune.surrogate.noise import NU0, Scatter, seed_variance
 from leverl.tune.surrogate.outputs import outputs
 

@@ -1,9 +1,12 @@
-from collections.abc import Callable
+from collections.abc from itertools import pairwise
+import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from scipy.stats import qmc
+
 from leverl.tune.axis import Axis
 from leverl.tune.model import Params
 from leverl.tune.priors import Prior
@@ -11,7 +14,6 @@ from leverl.tune.space import key
 from leverl.tune.surrogate.measurement import Measurement
 from leverl.tune.surrogate.model import fit
 from leverl.tune.surrogate.propose import propose
-from scipy.stats import qmc
 
 AXES = (Axis("a", low=0.0, high=1.0), Axis("b", low=0.0, high=1.0))
 LATTICE = (
@@ -79,7 +81,11 @@ def test_then_it_goes_where_it_is_good() -> None:
 
 def test_a_wide_space_starts_with_a_third_of_the_budget_at_most() -> None:
     """With three tenths spent the model decides, though 3 of 20 start-up points are done."""
-    found = [done({"a": 0.1, "b": 0.1}, 0.0), done({"a": 0.7, "b": 0.3}, 1.0), done({"a": 0.9, "b": 0.9}, 0.0)]
+    found = [
+        done({"a": 0.1, "b": 0.1}, 0.0),
+        done({"a": 0.7, "b": 0.3}, 1.0),
+        done({"a": 0.9, "b": 0.9}, 0.0),
+    ]
     assert ask(found, startup=20, spent=0.3) != ask(found, startup=20, spent=0.29)
 
 
@@ -98,7 +104,10 @@ def test_proposals_of_one_call_differ_and_follow_from_each_other() -> None:
     assert len({key(params) for params in four}) == 4
     first = Measurement(four[0], None, 0.0, "pending")
     assert ask([*found, first]) == [four[1]]
-    gaps = [abs(float(x["a"]) - float(y["a"])) + abs(float(x["b"]) - float(y["b"])) for x, y in zip(four, four[1:], strict=False)]
+    gaps = [
+        abs(float(x["a"]) - float(y["a"])) + abs(float(x["b"]) - float(y["b"]))
+        for x, y in pairwise(four)
+    ]
     assert min(gaps) > 1e-3
 
 
@@ -132,23 +141,23 @@ def test_a_reward_that_rises_towards_a_wall_of_memory() -> None:
         if number >= 5:
             failed.append(found[-1].value is None)
     assert sum(failed) <= 6  # of 20
-    assert max(m.value for m in found if m.value is not None) > 0.7
+    assert max(m.value for m in found if m.value is not None) > 0.75  # of 0.8
 
 
 def test_the_posterior_mean_beats_the_highest_score() -> None:
-    """Noise as strong as the differences; regret of both recommendations over 24 seeds."""
+    """A quarter of the variance is noise; regret of both recommendations over 24 seeds."""
     by_model, by_score = [], []
     for seed in range(24):
         generator = np.random.default_rng(seed)
         points = generator.random((24, 2))
         found = [{"a": float(a), "b": float(b)} for a, b in points]
-        runs = [done(p, hill(p) + 0.25 * generator.standard_normal()) for p in found]
+        runs = [done(p, hill(p) + 0.1 * generator.standard_normal()) for p in found]
         surrogate = fit(AXES, runs, seed=0)
         assert surrogate is not None
         best = max(hill(p) for p in found)
         by_model.append(best - hill(found[int(surrogate.posterior(found).mean.argmax())]))
         by_score.append(best - hill(max(runs, key=lambda m: m.value or 0.0).params))
-    assert np.mean(by_model) < 0.7 * np.mean(by_score)
+    assert np.mean(by_model) < 0.8 * np.mean(by_score)
 
 
 def test_without_noise_nothing_runs_twice() -> None:
@@ -160,12 +169,18 @@ def test_without_noise_nothing_runs_twice() -> None:
 
 
 def test_with_much_noise_a_second_seed_can_be_worth_more() -> None:
-    """All cells but one have run and scatter widely; the new one is known to be bad."""
+    """The two best are not told apart yet, and all points away from the one new cell."""
+    axis = Axis("a", kind="categorical", values=tuple(np.linspace(0, 1, 9).tolist()))
+    cells = [{"a": value} for value in axis.values]
     generator = np.random.default_rng(0)
-    found = [done(p, hill(p) + 0.2 * generator.standard_normal()) for p in CELLS[1:] for _ in range(2)]
-    (params,) = ask(found, 1, LATTICE, cells=CELLS)
-    assert key(params) in {key(one.params) for one in found}
-    assert ask(found, 1, LATTICE, cells=CELLS, replicates=False) == [CELLS[0]]
+    found = [
+        done(cell, -3 * abs(float(cell["a"]) - 0.8125) + 0.4 * generator.standard_normal())
+        for cell in cells[1:]
+        for _ in range(2)
+    ]
+    (params,) = ask(found, 1, (axis,), cells=cells)
+    assert params in cells[5:]
+    assert ask(found, 1, (axis,), cells=cells, replicates=False) == [cells[0]]
 
 
 def test_four_runs_of_a_configuration_are_enough() -> None:
@@ -183,20 +198,21 @@ def test_a_promising_run_that_was_stopped_is_continued() -> None:
 
 
 def test_a_belief_counts_at_first_and_fades() -> None:
-    flat = [Axis("a", low=0.0, high=1.0, prior=Prior(0.9, 0.05)), AXES[1]]
+    believed = (Axis("a", low=0.0, high=1.0, prior=Prior(0.9, 0.15)), AXES[1])
     few = spread(4, lambda params: 0.0)
-    many = [*spread(8, hill), *[done({"a": 0.7, "b": 0.3 + 0.001 * i}, hill({"a": 0.7, "b": 0.3})) for i in range(60)]]
-    drawn = [ask(few, 1, tuple(flat), seed=seed)[0]["a"] for seed in range(6)]
-    assert np.median(np.array(drawn, dtype=float)) == pytest.approx(0.9, abs=0.15)
-    late = [ask(many, 1, tuple(flat), seed=seed)[0]["a"] for seed in range(2)]
-    assert np.array(late, dtype=float) == pytest.approx(0.7, abs=0.12)
+    drawn = [float(ask(few, 1, believed, seed=seed)[0]["a"]) for seed in range(5)]
+    assert np.median(drawn) == pytest.approx(0.9, abs=0.15)
+    places = [{"a": float(value), "b": 0.3} for value in np.linspace(0, 1, 40)]
+    many = [done(place, hill(place)) for place in places]
+    assert float(ask(many, 1, believed, seed=1)[0]["a"]) == pytest.approx(0.7, abs=0.1)
 
 
 def test_cheap_runs_come_first_while_there_is_budget() -> None:
-    """A ridge along b; a run costs a hundred times more at its far end."""
+    """Two new cells, one dear and slightly better."""
+    known = [p for p in CELLS if p["a"] != 0.5]
     found = [
-        done(m.params, -((float(m.params["a"]) - 0.5) ** 2), cost=100 ** float(m.params["b"])) for m in spread(10)
+        done(p, -abs(float(p["a"]) - 0.5) + 0.02 * float(p["b"]), cost=100 ** float(p["b"])) for p in known
     ]
-    early = [float(ask(found, 1, seed=seed, spent=0.31)[0]["b"]) for seed in range(4)]
-    late = [float(ask(found, 1, seed=seed, spent=1.0)[0]["b"]) for seed in range(4)]
-    assert np.mean(early) < np.mean(late)
+    new = [CELLS[6], CELLS[8]]
+    early, late = (ask(found, 1, LATTICE, cells=new, spent=spent, replicates=False) for spent in (0.0, 1.0))
+    assert (early, late) == ([new[0]], [new[1]])

@@ -257,6 +257,23 @@ def test_levers_without_effect_and_values_beside_a_range(tools: ModuleType) -> N
     assert whole == {"mini_batch_size": 256, "kl_coef.on": False, "kl_coef": 1e-4, "clip_range": 0.2}
 
 
+def test_what_hyperopt_is_told(space: Space) -> None:
+    import hyperopt
+
+    params = space.sample(np.random.default_rng(0), 1)[0]
+
+    def result(value: float | None, infeasible: bool, maximize: bool) -> dict[str, Any]:
+        told = _told.Told(params, value, infeasible)
+        found = hyperopt_tpe._document(hyperopt, space, told, 0, maximize=maximize)
+        outcome: dict[str, Any] = found["result"]
+        return outcome
+
+    assert result(0.5, False, True) == {"status": "ok", "loss": -0.5}  # hyperopt minimises
+    assert result(0.5, False, False) == {"status": "ok", "loss": 0.5}
+    assert result(None, True, True) == {"status": "fail"}
+    assert result(None, False, True) == {"status": "new"}
+
+
 def test_hyperopt_labels_go_there_and_back(space: Space) -> None:
     for params in space.sample(np.random.default_rng(0), 50):
         for axis in space.axes:

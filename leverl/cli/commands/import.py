@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from leverl.tune.importing.imported import Imported
 
 EXAMPLES = (
-    "leverl import optuna sqlite:///old.db --study s --into studies/lr     # then: leverl tune --resume studies/lr",
-    "leverl import optuna old.db --into studies/lr --dry-run               # what fits, and what does not",
-    "leverl import optuna old.log --into studies/lr budget.trials=20 steps=100",
+    "leverl import optuna sqlite:///old.db --study s --into studies/lr   # then: leverl tune --resume",
+    "leverl import optuna old.db --into studies/lr --dry-run             # what fits, and what does not",
+    "leverl import optuna old.log --into studies/lr budget.trials=20     # another budget",
 )
 
 

@@ -1,5 +1,5 @@
-from collections.abc from itertools import pairwise
-import Callable
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -105,8 +105,7 @@ def test_proposals_of_one_call_differ_and_follow_from_each_other() -> None:
     first = Measurement(four[0], None, 0.0, "pending")
     assert ask([*found, first]) == [four[1]]
     gaps = [
-        abs(float(x["a"]) - float(y["a"])) + abs(float(x["b"]) - float(y["b"]))
-        for x, y in pairwise(four)
+        abs(float(x["a"]) - float(y["a"])) + abs(float(x["b"]) - float(y["b"])) for x, y in pairwise(four)
     ]
     assert min(gaps) > 1e-3
 

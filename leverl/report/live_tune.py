@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 Progress = Literal["auto", "rich", "plain", "none"]
+_NOTHING: Final = 1e-9  # a standard deviation that only keeps logarithms finite
 _EVENTS: Final = 5
 _RUNNING: Final = 8
 _REASONS: Final = 2
@@ -265,7 +266,8 @@ def _belief(data: StudyData, configuration: Configuration) -> str:
     if found is None or found.config_id != configuration.id:
         return ""
     chance = numbers.probability(found.probability_best)
-    return f"  posterior {numbers.with_error(found.mean, found.sd)}  P(best) {chance}"
+    sd = found.sd if found.sd > _NOTHING else 0.0
+    return f"  posterior {numbers.with_error(found.mean, sd)}  P(best) {chance}"
 
 
 def _score(configuration: Configuration) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from leverl.tune.model import BASE, GRID, RACE, SEARCH, History, Params, RunState
+from leverl.tune.model import BASE, CONFIRM, GRID, RACE, SEARCH, History, Params, RunState
 from leverl.tune.posterior import Belief, FloatArray, Observation
 from leverl.tune.ranking import failed
 from leverl.tune.seed_noise import SeedNoise, seed_noise
@@ -51,9 +51,19 @@ class Knowledge:
     sign: float
 
     def noise(self, history: History, ids: Collection[str]) -> SeedNoise:
-        """Seed noise of these configurations, as all their runs before the confirmation show it."""
+        """Seed noise of these configurations, as all their runs before the confirmation show it.
+
+        What is believed beforehand is no less than the error of their evaluations: where the search saw dead runs
+        only, their scores of 0 ± 0 know nothing of the spread of runs that learn.
+        """
         guess = mean([self.run_variance[config_id] for config_id in ids])
-        return seed_noise(_replicates(history), guess)
+        errors = [
+            state.score.standard_error**2
+            for state in history.runs
+            if state.run.phase != CONFIRM and state.run.config_id in ids
+            if state.scored and state.score is not None and state.score.standard_error is not None
+        ]
+        return seed_noise(_replicates(history), max(guess, mean(errors) if errors else 0.0))
 
     def before_race(self, ids: Sequence[str], noise: SeedNoise) -> Belief:
         """The belief about finalists on fresh seeds.

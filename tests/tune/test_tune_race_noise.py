@@ -1,9 +1,21 @@
 """Variance components of seeds."""
 
+from dataclasses import replace
+from types import ModuleType
+
 import numpy as np
 import pytest
 
+from leverl.backends.protocol import Resolved
+from leverl.record.run_record import Score
+from leverl.tune.axis import Axis
+from leverl.tune.belief import search_knowledge
+from leverl.tune.model import RACE
 from leverl.tune.seed_noise import seed_noise
+from leverl.tune.space import Space
+
+AXES = (Axis("ppo_epochs", "", "int", 1, 9),)
+SPACE = Space(AXES, (), {"ppo_epochs": 1}, lambda params: Resolved(None, params))  # type: ignore[arg-type]
 
 
 def layout(
@@ -59,3 +71,17 @@ def test_scores_that_do_not_vary() -> None:
 def test_replicates_that_agree_with_the_guess_leave_it_as_it_is() -> None:
     found = seed_noise([("a", 1, 0.0), ("a", 2, 2**0.5)], 1.0)  # their variance is 1
     assert found.common + found.residual == pytest.approx(1.0)
+
+
+def test_dead_runs_of_the_search_do_not_make_the_race_certain(tools: ModuleType) -> None:
+    """0 ± 0 everywhere in the search says nothing of how runs that learn scatter; their evaluations do."""
+    states = [tools.state("c000", {}, 0.0, seed=seed) for seed in (1000, 1001)]
+    states += [tools.state(f"c{n:03d}", {"ppo_epochs": n + 1}, 0.0) for n in (1, 2, 3)]
+    states = [replace(state, score=Score(0.0, 0.0, 3)) for state in states]
+    for name, score, error in (("c001", 0.23, 0.05), ("c002", 0.0, 0.0)):
+        raced = tools.state(name, {"ppo_epochs": int(name[-1]) + 1}, score, seed=2000, phase=RACE)
+        states.append(replace(raced, score=Score(score, error, 3)))
+    history = tools.history(*states)
+    knowledge = search_knowledge(SPACE, history, model=False)
+    assert knowledge is not None
+    assert knowledge.noise(history, ("c001", "c002")).sd > 0.01

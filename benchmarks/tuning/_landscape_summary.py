@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Iterator, Sequence
 
-from _landscape import BASE, LEVERS, SEARCH_SEEDS, Cell, Row, by_cell, read_runs
+from _landscape import BASE, LEVERS, SEARCH_SEEDS, Cell, Row, by_cell, cells, read_runs
 
 
 def summary(task: str) -> str:
@@ -15,9 +15,11 @@ def summary(task: str) -> str:
     means = {cell: statistics.mean(scores) for cell, scores in search.items()}
     order = sorted(means, key=lambda cell: means[cell], reverse=True)
     everything = list(means.values())
+    missing = len(cells()) * len(SEARCH_SEEDS) - sum(run["split"] == "search" for run in runs)
     failed = sum(run["outcome"] != "finished" for run in runs)
     lines = [
         f"{task}: {len(search)} cells, {len(runs)} runs, {failed} failed ({failed / len(runs):.1%})",
+        *([f"INCOMPLETE: {missing} search runs are not recorded"] if missing else []),
         f"cell means: mean {statistics.mean(everything):.3f}, SD {statistics.stdev(everything):.3f}, "
         f"{min(everything):.3f} … {max(everything):.3f}",
         *(f"{name:6} {_describe(cell, search, truth)}" for name, cell in _landmarks(order)),

@@ -5,9 +5,11 @@ import signal
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 from time import monotonic
 from typing import Final
 
+from leverl.executors.handles import withdraw_ticket, written_handle
 from leverl.executors.processes import Families, Row, alive_at
 from leverl.executors.protocol import Handle
 
@@ -54,6 +56,14 @@ def end_leftovers(handle: Handle, families: Families) -> None:
         left = families.members(handle)
     if left:
         end_family(handle, families)
+
+
+def end_run(run_id: str, folder: Path) -> None:
+    """Kill whatever is left of the run in `folder`, whether its main process lives or not."""
+    withdraw_ticket(folder)
+    written = written_handle(run_id, folder)
+    if written is not None:
+        end_family(written, Families())
 
 
 def _signal(rows: Iterable[Row], number: signal.Signals) -> None:

@@ -9,7 +9,8 @@ from typing import Any, Final
 from leverl.backends.protocol import Backend
 from leverl.config import loader
 from leverl.errors import ConfigError
-from leverl.executors.local import LocalExecutor, read_handle, stop_process
+from leverl.executors.ending import end_run
+from leverl.executors.local import LocalExecutor
 from leverl.executors.protocol import Executor
 from leverl.record.layout import write_atomically
 from leverl.record.naming import taken
@@ -156,7 +157,5 @@ def _make_room(folder: Path, clean: bool) -> None:
         )
     with locked(folder):
         for run in sorted((folder / TRIALS).glob("*")):
-            handle = read_handle(run.name, run)
-            if handle is not None:
-                stop_process(handle, kill=True)
+            end_run(run.name, run)
     shutil.rmtree(folder)

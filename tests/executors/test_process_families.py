@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from leverl.executors import ending
-from leverl.executors.ending import end_family, stop_process
+from leverl.executors.ending import end_family, end_run, stop_process
 from leverl.executors.handles import (
     issue_ticket,
     read_handle,
@@ -150,6 +150,24 @@ def test_the_daemon_of_a_run_that_died_unseen_is_not_adopted_but_ended(
     assert second.adopt("run", tmp_path / "run", handle.token) is None
     assert gone(daemon)
     second.close()
+
+
+@pytest.mark.parametrize("main_lives", [True, False])
+def test_a_folder_is_cleared_of_its_processes(
+    command: Callable[..., Command], tmp_path: Path, main_lives: bool
+) -> None:
+    first = LocalExecutor()
+    handle = start(first, command(DAEMON, "fork", "wait"), tmp_path)
+    daemon = daemon_of(tmp_path)
+    first.close()
+    if not main_lives:
+        os.kill(handle.pid, signal.SIGKILL)
+        wait_until(lambda: gone(handle.pid))
+    issue_ticket(tmp_path / "run", "late")
+    end_run("run", tmp_path / "run")
+    wait_until(lambda: gone(daemon) and gone(handle.pid))
+    assert not take_ticket(tmp_path / "run", 1, 2.0, "late")
+    end_run("none", tmp_path / "none")
 
 
 def test_other_runs_live_on(executor: LocalExecutor, tmp_path: Path) -> None:

@@ -94,6 +94,23 @@ def test_the_same_seed_and_trials_give_the_same_proposal_in_any_storage(tmp_path
     assert proposal(3) == proposal(3, storage=url) != proposal(4)
 
 
+@pytest.mark.slow
+def test_failures_keep_it_away() -> None:
+    """The upper half of the range fails; the best values lie near it."""
+    noise = np.random.default_rng(1)
+
+    def wall(one: optuna.Trial) -> float:
+        x = one.suggest_float("x", 0, 1)
+        if x > 0.5:
+            raise RuntimeError("out of memory")
+        return -2 * abs(x - 0.4) + 0.1 * noise.normal()
+
+    found = optimise(wall, 20, direction="maximize")
+    failures = [one.state == TrialState.FAIL for one in found.trials]
+    assert sum(failures[:8]) >= 1
+    assert sum(failures[8:]) <= 3
+
+
 def test_what_each_state_says(told: list[list[Measurement]]) -> None:
     found = study(direction="minimize")
     broken = trial(0.3, x=0.3)

@@ -10,17 +10,11 @@ from pydantic import BaseModel, ValidationError
 from leverl.config import loader
 from leverl.errors import ConfigError
 from leverl.plugins import nearest
+from leverl.tune.importing.wandb_sweep import Translation, is_sweep, translate
 from leverl.tune.study import Budget, Study
 from leverl.vocabulary import catalog
 
 _PACKAGED: Final = files("leverl.tune").joinpath("studies")
-
-_SYNONYMS: Final = {
-    "method": "strategy",
-    "parameters": "space",
-    "metric": "objective",
-}
-"""Words of W&B sweeps."""
 
 _PARTS: Final = tuple(
     name
@@ -50,7 +44,8 @@ def load_study(
         ConfigError: unknown key (names the nearest), wrong type or value, or no such study.
     """
     content, origin, beside = _read(source)
-    content = _translate(content, origin)
+    if is_sweep(content):
+        content = translate(content).study
     content.setdefault("name", Path(str(source)).stem if not isinstance(source, Mapping) else "study")
     if name is not None:
         content["name"] = name
@@ -82,25 +77,14 @@ def _read(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], str, 
     )
 
 
-def _translate(content: dict[str, Any], origin: str) -> dict[str, Any]:
-    """Without the words of W&B sweeps."""
-    metric = content.get("metric")
-    if isinstance(metric, Mapping) and "goal" not in metric:
-        raise ConfigError(
-            f"{origin}: metric without goal means minimize in W&B and maximize here. "
-            "Write goal: maximize or goal: minimize."
-        )
-    found: dict[str, Any] = {}
-    for key, value in content.items():
-        name = _SYNONYMS.get(key, key)
-        if key == "run_cap":
-            name, value = "budget", {**(content.get("budget") or {}), "trials": value}
-        elif key == "budget" and "run_cap" in content:
-            continue
-        if name in found:
-            raise ConfigError(f"{origin}: '{key}' and another word for {name} are both given.")
-        found[name] = value
-    return found
+def sweep_translation(source: str | Path | Mapping[str, Any]) -> Translation | None:
+    """What became of a W&B sweep file, for people; None for a study of our own words.
+
+    Raises:
+        ConfigError: the file cannot be read, or means nothing here.
+    """
+    content, _, _ = _read(source)
+    return translate(content) if is_sweep(content) else None
 
 
 def _apply(content: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def test_words_of_wandb_are_understood() -> None:
 
 
 def test_two_words_for_one_thing() -> None:
-    with pytest.raises(ConfigError, match="another word for space"):
+    with pytest.raises(ConfigError, match="mean the same"):
         load_study({**MINIMAL, "parameters": {}})
 
 

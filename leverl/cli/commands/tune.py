@@ -104,8 +104,10 @@ def run(
     )
     _check(request)
     if dry_run:
+        _tell_translation(request, output)
         _plan(request, output, only=True)
         return 0
+    _tell_translation(request, output)
     if fail_unless is not None:
         from leverl.tune.gate import parse_gate
 
@@ -223,6 +225,20 @@ def _plan(request: Request, output: Output, *, only: bool) -> None:
         ["leverl tune", *(["--resume"] if request.resume else []), request.study, *request.settings]
     )
     output.finish(facts(plan, parallel), describe(plan, parallel), again)
+
+
+def _tell_translation(request: Request, output: Output) -> None:
+    """What of a W&B sweep file was understood, and what was not."""
+    if request.resume:
+        return
+    from leverl.tune.study_file import sweep_translation
+
+    translation = sweep_translation(request.study)
+    if translation is not None:
+        for note in translation.notes:
+            output.say(f"sweep: {note}")
+        for part in translation.left_out:
+            output.say(f"sweep: left out {part}")
 
 
 def _ask_for_many(request: Request, *, yes: bool) -> None:

@@ -305,6 +305,7 @@ def torment_studies(nursery: Nursery, kills: int, seed: int) -> Counter[str]:
     return total
 
 
+@pytest.mark.timeout(900)
 def test_kills_at_random_moments(nursery: Nursery) -> None:
     total = torment_studies(nursery, 25, seed=0)
     assert sum(total.values()) >= 25
@@ -312,6 +313,7 @@ def test_kills_at_random_moments(nursery: Nursery) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_hundred_kills_at_random_moments(nursery: Nursery) -> None:
     total = torment_studies(nursery, 100, seed=100)
     assert sum(total.values()) >= 100

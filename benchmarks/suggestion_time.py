@@ -21,10 +21,10 @@ import numpy as np
 import torch
 
 from leverl.record.run_record import Outcome, Score
-from leverl.tune.axis import Axis
 from leverl.tune.model import SEARCH, Cost, History, Params, Run, RunState
 from leverl.tune.sampling import sampler_named
-from leverl.tune.space import Space, free
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.space import Space, free
 
 SIZES = ((27, 4), (60, 6), (200, 10))  # runs, levers
 LEVERS = (

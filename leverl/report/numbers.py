@@ -61,11 +61,13 @@ def signed(value: float | None, error: float | None = None) -> str:
 
 
 def interval(low: float, high: float) -> str:
-    """`+0.11 … +0.27`: places by the width of the interval."""
+    """`+0.11 … +0.27`: places by the width of the interval, and as many as keep an end that is not 0 off 0."""
     width = abs(high - low)
-    if not math.isfinite(width) or width == 0 or _places(width) > 6:
+    if not math.isfinite(width) or width == 0:
         return f"{signed(low)} … {signed(high)}"
-    places = _places(width)
+    places = max(_places(size) for size in (width, abs(low), abs(high)) if 0 < size <= width)
+    if places > 6:
+        return f"{signed(low)} … {signed(high)}"
     return f"{_minus(f'{low:+.{places}f}')} … {_minus(f'{high:+.{places}f}')}"
 
 

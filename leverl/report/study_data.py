@@ -186,6 +186,12 @@ class StudyData:
         """Mean difference to the base over shared seeds of one phase, the latest phase that has some."""
         if self.base is None or configuration.id == BASE_ID:
             return None
+        proof = self.view.winner.comparison if self.view.winner else None
+        if proof is not None and proof.config_id == configuration.id:  # one interval, wherever it stands
+            low, high = proof.interval or (0.0, 0.0)
+            ends = (low, high) if self.view.history.maximize else (-high, -low)
+            sign = 1.0 if self.view.history.maximize else -1.0
+            return Difference(sign * proof.difference, ends if proof.interval else None, len(proof.seeds))
         for phase in (CONFIRM, RACE, GRID, SEARCH):
             own = _by_seed(self.phase_runs(configuration, phase))
             base = _by_seed(self.phase_runs(self.base, phase))

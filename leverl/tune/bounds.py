@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from leverl.tune.constraints import MetricConstraint
 from leverl.tune.model import History
+from leverl.tune.space.constraints import MetricConstraint
 from leverl.tune.statistics import mean
 
 

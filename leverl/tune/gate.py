@@ -8,9 +8,9 @@ from typing import Final
 
 from leverl.errors import ConfigError
 from leverl.plugins import nearest
+from leverl.tune.evidence.verdict import compare
 from leverl.tune.model import BASE, CONFIRM, RunState, StudyView, Winner
 from leverl.tune.statistics import mean
-from leverl.tune.verdict import compare
 
 LEVEL: Final = 95.0
 """Per cent; the level of a study's own verdict, and of a gain without `at`."""

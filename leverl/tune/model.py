@@ -9,7 +9,7 @@ from leverl.record.run_record import Outcome, Score
 from leverl.record.series import EMPTY, Series
 
 if TYPE_CHECKING:
-    from leverl.tune.space import Space
+    from leverl.tune.space.space import Space
 
 ParamValue = float | int | str | bool
 Params = Mapping[str, ParamValue]

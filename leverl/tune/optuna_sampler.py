@@ -19,7 +19,7 @@ from leverl.tune.bridge.conditions import Condition, active, learn_conditions
 from leverl.tune.bridge.parameters import Parameter, parameters
 from leverl.tune.bridge.trials import PROPOSED, encoded, measurements
 from leverl.tune.model import Params
-from leverl.tune.space import key
+from leverl.tune.space.space import key
 from leverl.tune.surrogate.measurement import Measurement
 
 _ENUMERABLE: Final = 1024

@@ -9,16 +9,15 @@ from typing import Any, Final
 from leverl.backends.leverl import create
 from leverl.backends.protocol import Backend
 from leverl.errors import ConfigError
-from leverl.tune import space as spaces
 from leverl.tune import strategy as strategies
 from leverl.tune.fidelity import Fidelity
-from leverl.tune.importing.imported import prior_runs, read_imported
 from leverl.tune.model import History, Run
-from leverl.tune.progress import Measure
-from leverl.tune.space import Space
+from leverl.tune.space import space as spaces
+from leverl.tune.space.space import Space
+from leverl.tune.store.imported import prior_runs, read_imported
+from leverl.tune.store.progress import Measure
 from leverl.tune.strategy import Strategy
 from leverl.tune.study import Study
-from leverl.tune.watchdog import Limits
 from leverl.vocabulary.metrics import metric
 
 DEFAULT_PARALLEL: Final = 2
@@ -47,13 +46,6 @@ class Plan:
     def budget_seconds(self) -> float | None:
         hours = self.study.budget.hours
         return None if hours is None else hours * 3600
-
-    def limits(self, parallel: int) -> Limits:
-        """When a run is ended by force, with `parallel` of them side by side."""
-        said = self.study.limits
-        memory = None if said.memory_gb is None else round(said.memory_gb * 2**30)
-        seconds = None if said.run_hours is None else said.run_hours * 3600
-        return Limits.of(memory_bytes=memory, run_seconds=seconds, parallel=parallel)
 
     def settings(self, run: Run) -> Mapping[str, Any]:
         """What the tuner sets in each run: the seed, the length, and one checkpoint, at the end, for disks fill up."""

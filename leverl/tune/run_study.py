@@ -15,18 +15,19 @@ from leverl.executors.protocol import Executor
 from leverl.record.layout import write_atomically
 from leverl.record.naming import taken
 from leverl.record.run_record import Outcome
-from leverl.tune.disk import LEAST_FREE, check_space
-from leverl.tune.interruption import StudyInterrupted
-from leverl.tune.lock import locked
-from leverl.tune.mirror import mirror
 from leverl.tune.model import StudyObserver, Winner
-from leverl.tune.outputs import STUDY_FILE, WINNER, write_clock, write_winner
 from leverl.tune.plan import Plan, check_space_can_run, places, prepare
 from leverl.tune.ranking import FAILURES
-from leverl.tune.rebuild import open_store
-from leverl.tune.retention import prune
-from leverl.tune.scheduler import Scheduler, Unwatched
-from leverl.tune.storage import TRIALS, Store, database_of, refuse_network
+from leverl.tune.running.interruption import StudyInterrupted
+from leverl.tune.running.scheduler import Scheduler, Unwatched
+from leverl.tune.store.disk import LEAST_FREE, check_space
+from leverl.tune.store.lock import LOCK, locked
+from leverl.tune.store.mirror import mirror
+from leverl.tune.store.outputs import STUDY_FILE, WINNER, write_clock, write_winner
+from leverl.tune.store.rebuild import open_store
+from leverl.tune.store.retention import prune
+from leverl.tune.store.storage import DATABASE, TRIALS, Store, database_of, refuse_network
+from leverl.tune.store.trouble import clear_errors
 from leverl.tune.strategy import DONE
 from leverl.tune.study import Budget, Study
 from leverl.tune.study_file import dump_study, load_study
@@ -86,7 +87,7 @@ def run_study(
     if not resume:
         check_space_can_run(plan)
         _make_room(folder, clean)
-    with locked(folder):
+    with locked(folder), clear_errors(folder / DATABASE):
         write_atomically(folder / STUDY_FILE, dump_study(spec))
         (folder / WINNER).unlink(missing_ok=True)
         with open_store(plan, (observer or Unwatched()).event) as store:
@@ -147,11 +148,11 @@ def _existing(folder: Path) -> Path:
 
 def _make_room(folder: Path, clean: bool) -> None:
     """See that `folder` is free; with `clean`, stop what runs in it and delete it."""
-    if not folder.exists():
+    if not folder.exists() or all(_left_over(path) for path in folder.iterdir()):
         return
     if not clean:
         raise ConfigError(taken(folder, "tune"))
-    if not (folder / STUDY_FILE).is_file() and any(folder.iterdir()):
+    if not (folder / STUDY_FILE).is_file():
         raise ConfigError(
             f"{folder} is no study (no {STUDY_FILE}), so --clean does not delete it. Choose --name."
         )
@@ -159,3 +160,8 @@ def _make_room(folder: Path, clean: bool) -> None:
         for run in sorted((folder / TRIALS).glob("*")):
             end_run(run.name, run)
     shutil.rmtree(folder)
+
+
+def _left_over(path: Path) -> bool:
+    """What a tuner leaves that is killed before it has written its study: its lock, half a file."""
+    return path.name == LOCK or (path.name.startswith(".") and path.name.endswith(".tmp"))

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 from leverl.tune.bounds import allowed
 from leverl.tune.budget import Account
+from leverl.tune.evidence.recommendation import Allowed, incumbent, recommend
+from leverl.tune.evidence.verdict import Conclusion, conclude
 from leverl.tune.model import (
     CONFIRM,
     GRID,
@@ -27,12 +29,10 @@ from leverl.tune.phases.confirm import Confirm
 from leverl.tune.phases.local_grid import LocalGrid
 from leverl.tune.phases.race import Race
 from leverl.tune.phases.search import Search
-from leverl.tune.recommendation import Allowed, incumbent, recommend
 from leverl.tune.sampling import sampler_named
-from leverl.tune.space import Space, key
+from leverl.tune.space.space import Space, key
 from leverl.tune.stopping.rules import StopRules
 from leverl.tune.study import LOCAL_CELLS, Study
-from leverl.tune.verdict import Conclusion, conclude
 
 DONE = "done"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from leverl.config import tree
 from leverl.errors import ConfigError
 from leverl.tune.model import History, ParamValue, StudyView, Winner
-from leverl.tune.observe import observe
-from leverl.tune.outputs import STUDY_FILE, read_clock, read_winner
 from leverl.tune.plan import Plan, prepare
-from leverl.tune.storage import Store, database_of
+from leverl.tune.store.observe import observe
+from leverl.tune.store.outputs import STUDY_FILE, read_clock, read_winner
+from leverl.tune.store.storage import Store, database_of
 from leverl.tune.strategy import DONE
 from leverl.tune.study import Study
 from leverl.tune.study_file import load_study

@@ -8,7 +8,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import create_trial
 
 from leverl.cli.main import main
-from leverl.tune.importing.imported import read_imported
+from leverl.tune.store.imported import read_imported
 from leverl.tune.study_file import load_study
 
 

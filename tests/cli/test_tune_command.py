@@ -14,9 +14,9 @@ from leverl.cli.main import main
 from leverl.errors import TrainingFailed
 from leverl.report import live_tune
 from leverl.tune import view as views
-from leverl.tune.interruption import StudyInterrupted
 from leverl.tune.model import History, StudyView, Winner
 from leverl.tune.plan import prepare
+from leverl.tune.running.interruption import StudyInterrupted
 from leverl.tune.study_file import load_study
 
 VERDICT = "No difference shown: keep the base."

@@ -15,8 +15,8 @@ import yaml
 
 from leverl.cli.group import build
 from leverl.tune.gate import parse_gate
-from leverl.tune.outputs import read_winner
 from leverl.tune.plan import check_space_can_run, prepare
+from leverl.tune.store.outputs import read_winner
 from leverl.tune.study_file import load_study
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

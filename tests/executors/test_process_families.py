@@ -222,6 +222,7 @@ if os.fork() == 0:
     print("daemon", os.getpid(), flush=True)
     os.write(tell, b"x")
     time.sleep(600)
+    os._exit(0)
 os.read(ready, 1)
 """)
     env = {TOKEN_VARIABLE: token(tmp_path)}

@@ -12,8 +12,7 @@ from leverl.record.layout import RunFolder
 from leverl.record.metrics import MetricsWriter
 from leverl.record.run_record import Outcome, RunRecord, Score
 from leverl.record.series import Series
-from leverl.tune import space as spaces
-from leverl.tune.axis import Axis
+from leverl.tune.evidence.recommendation import recommend
 from leverl.tune.model import (
     CONFIRM,
     RACE,
@@ -29,8 +28,9 @@ from leverl.tune.model import (
     StudyView,
     Winner,
 )
-from leverl.tune.recommendation import recommend
-from leverl.tune.space import Space
+from leverl.tune.space import space as spaces
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.space import Space
 from leverl.vocabulary.ratio_bins import RATIO_BINS
 
 HOSTILE = (

@@ -16,7 +16,7 @@ from leverl.report.compare_page import facts, in_a_sentence, terminal_table, wri
 from leverl.report.study_data import StudyData
 from leverl.tune.analysis.analyse import analyse
 from leverl.tune.model import StudyView
-from leverl.tune.space import Space
+from leverl.tune.space.space import Space
 
 MakeStudy = Callable[..., StudyView]
 

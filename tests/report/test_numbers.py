@@ -72,6 +72,8 @@ def test_signs_and_intervals() -> None:
     assert numbers.signed(0.0) == "0"
     assert numbers.interval(0.1134, 0.2711) == "+0.11 … +0.27"
     assert numbers.interval(-0.02, 0.05) == "−0.02 … +0.05"
+    assert numbers.interval(0.0069, 0.2411) == "+0.007 … +0.241"  # an end that is above 0 looks it
+    assert numbers.interval(0.0, 0.2411) == "+0.0 … +0.2"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from leverl.report.study_page import write_study_report
 from leverl.tune.analysis.analyse import analyse
 from leverl.tune.analysis.result import Analysis
 from leverl.tune.model import CONFIRM, GRID, History, LeverAxis, StudyView
-from leverl.tune.space import Space
+from leverl.tune.space.space import Space
 
 MakeStudy = Callable[..., StudyView]
 CHARTS = (

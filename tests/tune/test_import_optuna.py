@@ -18,7 +18,12 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from leverl.backends.leverl import create
 from leverl.errors import ConfigError, EnvironmentProblem
 from leverl.record.run_record import Outcome
-from leverl.tune.importing.imported import (
+from leverl.tune.importing.optuna import read_optuna
+from leverl.tune.importing.words import lever_called
+from leverl.tune.model import History
+from leverl.tune.samplers import _told
+from leverl.tune.space.space import Space, build
+from leverl.tune.store.imported import (
     IMPORT,
     IMPORTED,
     Imported,
@@ -27,11 +32,6 @@ from leverl.tune.importing.imported import (
     read_imported,
     write_imported,
 )
-from leverl.tune.importing.optuna import read_optuna
-from leverl.tune.importing.words import lever_called
-from leverl.tune.model import History
-from leverl.tune.samplers import _told
-from leverl.tune.space import Space, build
 from leverl.tune.surrogate.from_history import measurements
 
 RATE = FloatDistribution(1e-6, 1e-3, log=True)

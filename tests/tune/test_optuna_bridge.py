@@ -8,9 +8,9 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from leverl.tune.axis import Axis
 from leverl.tune.bridge.conditions import Condition, active, learn_conditions
 from leverl.tune.bridge.parameters import Parameter, parameters
+from leverl.tune.space.axis import Axis
 
 
 def parameter(distribution: BaseDistribution, *seen: BaseDistribution) -> Parameter:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverl.errors import ConfigError
-from leverl.tune.axis import OTHER_SHARE, Axis
+from leverl.tune.space.axis import OTHER_SHARE, Axis
 
 LOG = Axis("rate", low=1e-5, high=1e-1, scale="log")
 LOGIT = Axis("lambda", low=0.9, high=0.999, scale="logit", other=1.0)

@@ -7,10 +7,10 @@ import pytest
 from leverl.backends.leverl import LeverlBackend
 from leverl.errors import ConfigError
 from leverl.record.run_record import Outcome
-from leverl.tune.axis import Axis
 from leverl.tune.model import Cost, History, Prediction, RunState
 from leverl.tune.samplers.bayes import BayesSampler, create
-from leverl.tune.space import Space, build, key
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.space import Space, build, key
 from leverl.tune.surrogate.from_history import measurements
 
 CONTINUOUS = {
@@ -126,7 +126,7 @@ def test_the_first_suggestions_need_no_botorch() -> None:
 
     program = (
         "import sys; from leverl.tune.samplers.bayes import create; from leverl.tune.model import History;"
-        "from leverl.tune.space import free; from leverl.tune.axis import Axis;"
+        "from leverl.tune.space.space import free; from leverl.tune.space.axis import Axis;"
         "print(create(0).suggest(free((Axis('x'),)), History(()), 2) != [], 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -6,10 +6,10 @@ from typing import Any
 
 from leverl.backends.protocol import Resolved
 from leverl.record.run_record import Outcome
-from leverl.tune.axis import Axis
 from leverl.tune.model import CONFIRM, RACE, Finish, RunState, Start
 from leverl.tune.phases.confirm import Confirm
-from leverl.tune.space import Space
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.space import Space
 
 AXES = (Axis("x", kind="int", low=1, high=9),)
 SPACE = Space(AXES, (), {"x": 1}, lambda params: Resolved(None, params))  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ import re
 import pytest
 
 from leverl.errors import ConfigError
-from leverl.tune.constraints import MetricConstraint, parse_constraints
+from leverl.tune.space.constraints import MetricConstraint, parse_constraints
 
 
 def bounds(text: str) -> list[tuple[str, str, float]]:

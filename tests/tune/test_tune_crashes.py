@@ -31,7 +31,7 @@ from leverl.record.layout import RunFolder
 from leverl.record.metrics import read_lines
 from leverl.record.process import Exit
 from leverl.record.run_record import Outcome
-from leverl.tune.decisions import read_decisions
+from leverl.tune.store.decisions import read_decisions
 from leverl.tune.view import read_study
 
 PRELOAD = (

@@ -7,9 +7,9 @@ import pytest
 from leverl.backends.leverl import LeverlBackend
 from leverl.config.loader import recipes
 from leverl.errors import ConfigError
-from leverl.tune.default_space import default_range
-from leverl.tune.priors import Prior
-from leverl.tune.space import Space, build, key
+from leverl.tune.space.default_space import default_range
+from leverl.tune.space.priors import Prior
+from leverl.tune.space.space import Space, build, key
 
 
 def default(recipe: str = "grpo", **settings: Any) -> Space:

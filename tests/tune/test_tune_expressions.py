@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverl.errors import ConfigError
-from leverl.tune.expressions import parse
+from leverl.tune.space.expressions import parse
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 
 from leverl.errors import ConfigError
 from leverl.record.run_record import Outcome, Score
+from leverl.tune.evidence.verdict import compare
 from leverl.tune.gate import Condition, Gate, parse_gate
 from leverl.tune.model import BASE, CONFIRM, SEARCH, History, Run, RunState, StudyView, Winner
-from leverl.tune.verdict import compare
 
 OURS = (0.70, 0.74, 0.71, 0.75, 0.70)
 BASE_SCORES = (0.50, 0.52, 0.53, 0.51, 0.49)

@@ -12,11 +12,11 @@ import pytest
 from leverl.backends.protocol import Resolved
 from leverl.errors import ConfigError
 from leverl.record.run_record import Outcome
-from leverl.tune.axis import Axis
+from leverl.tune.evidence.neighbourhood import levels, neighbourhood
 from leverl.tune.model import GRID, RACE, Finish, History, Params, RunState, Start
-from leverl.tune.neighbourhood import levels, neighbourhood
 from leverl.tune.phases.local_grid import LocalGrid
-from leverl.tune.space import Space, key
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.space import Space, key
 
 AXES = (
     Axis("lr", low=1e-6, high=1e-4, scale="log"),

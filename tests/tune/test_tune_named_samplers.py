@@ -20,7 +20,7 @@ from leverl.tune.samplers.hyperopt import tpe as hyperopt_tpe
 from leverl.tune.samplers.optuna import _study
 from leverl.tune.samplers.optuna import cmaes as optuna_cmaes
 from leverl.tune.sampling import check_sampler, sampler_named, sampler_names
-from leverl.tune.space import Space, build, key
+from leverl.tune.space.space import Space, build, key
 
 QUICK = ["sobol", "random", "optuna:tpe", "optuna:cmaes", "hyperopt:tpe"]
 ALL = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in ("optuna:gp", "ax"))]

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leverl.tune.axis_words import axis_in_words, parse_axis
-from leverl.tune.priors import WIDTH, Prior
+from leverl.tune.space.axis_words import axis_in_words, parse_axis
+from leverl.tune.space.priors import WIDTH, Prior
 
 RATE = {"min": 1e-5, "max": 1e-1, "log": True}
 

@@ -10,14 +10,14 @@ import pytest
 
 from leverl.backends.protocol import Resolved
 from leverl.record.run_record import Outcome
-from leverl.tune.axis import Axis
+from leverl.tune.evidence.posterior import Belief, Observation
+from leverl.tune.evidence.recommendation import recommend
+from leverl.tune.evidence.seed_noise import SeedNoise
+from leverl.tune.evidence.top_two import allocate
 from leverl.tune.model import CONFIRM, RACE, SEARCH, Finish, History, Prediction, RunState, Start
 from leverl.tune.phases.race import Race, finalists_of
-from leverl.tune.posterior import Belief, Observation
-from leverl.tune.recommendation import recommend
-from leverl.tune.seed_noise import SeedNoise
-from leverl.tune.space import Space
-from leverl.tune.top_two import allocate
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.space import Space
 
 SEEDS = (2000, 2001, 2002, 2003)
 SPACE = Space((Axis("x"),), (), {"x": 0.0}, lambda params: Resolved(None, params))  # type: ignore[arg-type]

@@ -8,11 +8,11 @@ import pytest
 
 from leverl.backends.protocol import Resolved
 from leverl.record.run_record import Score
-from leverl.tune.axis import Axis
-from leverl.tune.belief import search_knowledge
+from leverl.tune.evidence.belief import search_knowledge
+from leverl.tune.evidence.seed_noise import seed_noise
 from leverl.tune.model import RACE
-from leverl.tune.seed_noise import seed_noise
-from leverl.tune.space import Space
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.space import Space
 
 AXES = (Axis("ppo_epochs", "", "int", 1, 9),)
 SPACE = Space(AXES, (), {"ppo_epochs": 1}, lambda params: Resolved(None, params))  # type: ignore[arg-type]

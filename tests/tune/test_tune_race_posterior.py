@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from leverl.tune.posterior import Belief, Observation, expected_positive, probability_positive
+from leverl.tune.evidence.posterior import Belief, Observation, expected_positive, probability_positive
 
 
 def random_belief(generator: np.random.Generator, count: int) -> Belief:

@@ -11,13 +11,13 @@ import pytest
 from leverl.backends.protocol import Resolved
 from leverl.record.run_record import Outcome, Score
 from leverl.record.series import Series
-from leverl.tune import belief as beliefs
-from leverl.tune.axis import Axis
+from leverl.tune.evidence import belief as beliefs
+from leverl.tune.evidence.posterior import Belief
+from leverl.tune.evidence.recommendation import Contest, confirmed, contest, incumbent, recommend
+from leverl.tune.evidence.seed_noise import SeedNoise
 from leverl.tune.model import CONFIRM, RACE, SEARCH, History, Recommendation, RunState
-from leverl.tune.posterior import Belief
-from leverl.tune.recommendation import Contest, confirmed, contest, incumbent, recommend
-from leverl.tune.seed_noise import SeedNoise
-from leverl.tune.space import Space
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.space import Space
 
 
 def space(base: float = 0.0) -> Space:

@@ -16,15 +16,16 @@ import pytest
 from leverl.config import loader
 from leverl.errors import ConfigError, EnvironmentProblem, TrainingFailed
 from leverl.executors.local import LocalExecutor
+from leverl.executors.machine import Memory
 from leverl.record.layout import RunFolder
 from leverl.record.process import Command
 from leverl.record.run_record import Outcome, load_record
-from leverl.tune import disk, storage
 from leverl.tune.ledger import ledger, total
-from leverl.tune.lock import locked
 from leverl.tune.model import CONFIRM, RACE, SEARCH, Cost, StudyView
-from leverl.tune.scheduler import Scheduler
-from leverl.tune.storage import Store
+from leverl.tune.running.scheduler import Scheduler
+from leverl.tune.store import disk, storage
+from leverl.tune.store.lock import locked
+from leverl.tune.store.storage import Store
 from leverl.tune.view import read_study
 
 
@@ -170,11 +171,7 @@ def test_hours_end_a_study_early(tmp_path: Path, tools: ModuleType, monkeypatch:
 def test_a_killed_process_is_infrastructure_once(
     tmp_path: Path, tools: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Machine:
-        total = 1 << 20
-        available = 1 << 40
-
-    monkeypatch.setattr("leverl.tune.scheduler.psutil.virtual_memory", Machine)
+    monkeypatch.setattr("leverl.tune.running.scheduler.machine_memory", lambda: Memory(1 << 20, 1 << 40))
     recorder = tools.Recorder()
     fake = {"kill": {"001-s1000": 1, "002-s1000": 2}}
     tools.tune(tmp_path, tools.study(limits={"memory_gb": 64.0}), fake, observer=recorder)

@@ -9,7 +9,7 @@ from leverl.plugins import load
 from leverl.record.run_record import Outcome
 from leverl.tune.model import History, Sampler
 from leverl.tune.samplers.bayes import BayesSampler
-from leverl.tune.space import Space, build, key
+from leverl.tune.space.space import Space, build, key
 
 STARTUP = 6  # more than the start-up design of two levers
 CONTINUOUS = {

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from leverl.backends.leverl import LeverlBackend
 from leverl.errors import ConfigError
-from leverl.tune.axis import Axis
-from leverl.tune.expressions import parse
 from leverl.tune.samplers._draw import random_new
-from leverl.tune.space import Space, build, free, key
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.expressions import parse
+from leverl.tune.space.space import Space, build, free, key
 
 SIZES: dict[str, Any] = {
     "batch_size": {"min": 32, "max": 4096, "pow2": True},

@@ -7,10 +7,10 @@ from typing import Any
 
 from leverl.backends.protocol import Resolved
 from leverl.record.run_record import Outcome
-from leverl.tune.axis import Axis
 from leverl.tune.model import BASE, RACE, SEARCH, Continue, Finish, History, Params, Start
 from leverl.tune.phases.search import Search
-from leverl.tune.space import Space
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.space import Space
 
 P1, P2, P3 = ({"x": n} for n in (2, 3, 4))
 

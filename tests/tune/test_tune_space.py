@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from leverl.backends.leverl import LeverlBackend
 from leverl.errors import ConfigError
-from leverl.tune.axis_words import parse_axis
 from leverl.tune.optuna_log import quiet_optuna
-from leverl.tune.space import Space, build, key
+from leverl.tune.space.axis_words import parse_axis
+from leverl.tune.space.space import Space, build, key
 
 
 def make(space: dict[str, Any], constraints: tuple[str, ...] = (), **settings: Any) -> Space:

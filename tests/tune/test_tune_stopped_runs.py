@@ -10,11 +10,11 @@ import pytest
 
 from leverl.record.run_record import Outcome
 from leverl.tune import strategy as strategies
-from leverl.tune.mirror import SUFFIX
 from leverl.tune.model import History, Params, Stop
-from leverl.tune.space import Space
+from leverl.tune.space.space import Space
 from leverl.tune.stopping.rules import StopRules
-from leverl.tune.storage import database_of
+from leverl.tune.store.mirror import SUFFIX
+from leverl.tune.store.storage import database_of
 from leverl.tune.view import read_study
 
 STOPPED = "001-s1000"

@@ -28,7 +28,7 @@ from leverl.tune.model import (
     StudyView,
     Winner,
 )
-from leverl.tune.tracking import LEDGER, TrackedStudyObserver, track_study
+from leverl.tune.running.tracking import LEDGER, TrackedStudyObserver, track_study
 
 AXES = (
     LeverAxis("actor_learning_rate", "log", 1e-4, 1e-1, (), 1e-3),

@@ -18,16 +18,16 @@ import pytest
 
 from leverl.errors import ConfigError, EnvironmentProblem
 from leverl.record.run_record import Outcome
-from leverl.tune import trouble
-from leverl.tune.decisions import read_decisions, write_decision
-from leverl.tune.disk import check_room
-from leverl.tune.lock import LOCK, locked
 from leverl.tune.model import Run
 from leverl.tune.plan import Plan, prepare
-from leverl.tune.rebuild import _set_aside as set_aside
-from leverl.tune.rebuild import _what_is_wrong, open_store
-from leverl.tune.storage import DATABASE, Entry, Store
-from leverl.tune.trouble import DatabaseDamaged, clear_errors, database_errors, full_disk
+from leverl.tune.store import trouble
+from leverl.tune.store.decisions import read_decisions, write_decision
+from leverl.tune.store.disk import check_room
+from leverl.tune.store.lock import LOCK, locked
+from leverl.tune.store.rebuild import _set_aside as set_aside
+from leverl.tune.store.rebuild import _what_is_wrong, open_store
+from leverl.tune.store.storage import DATABASE, Entry, Store
+from leverl.tune.store.trouble import DatabaseDamaged, clear_errors, database_errors, full_disk
 from leverl.tune.view import load_stored
 
 
@@ -218,8 +218,8 @@ def test_decisions_say_all_that_the_database_says(tmp_path: Path) -> None:
 
 
 def test_a_locked_database(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leverl.tune.storage.LOCK_SECONDS", 0.01)
-    monkeypatch.setattr("leverl.tune.rebuild.LOCK_SECONDS", 0.01)
+    monkeypatch.setattr("leverl.tune.store.storage.LOCK_SECONDS", 0.01)
+    monkeypatch.setattr("leverl.tune.store.rebuild.LOCK_SECONDS", 0.01)
     with closing(sqlite3.connect(plan.folder / DATABASE)) as other:
         other.execute("BEGIN EXCLUSIVE")
         for use in (lambda: Store(plan.folder, "s", maximize=True), lambda: open_store(plan, str)):
@@ -392,7 +392,7 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def refuse(*_: Any) -> None:
         raise os_error(errno.ENOLCK, None)
 
-    monkeypatch.setattr("leverl.tune.lock.fcntl.flock", refuse)
+    monkeypatch.setattr("leverl.tune.store.lock.fcntl.flock", refuse)
     with pytest.raises(EnvironmentProblem, match="its file system has no locks"), locked(tmp_path):
         pass
 

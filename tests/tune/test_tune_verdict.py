@@ -9,12 +9,12 @@ import pytest
 from leverl.backends.protocol import Resolved
 from leverl.errors import TrainingFailed
 from leverl.record.run_record import Outcome
-from leverl.tune.axis import Axis
+from leverl.tune.evidence.verdict import Conclusion
+from leverl.tune.evidence.verdict import conclude as conclude_in
 from leverl.tune.model import CONFIRM, RACE, History
 from leverl.tune.ranking import ranked, standing
-from leverl.tune.space import Space
-from leverl.tune.verdict import Conclusion
-from leverl.tune.verdict import conclude as conclude_in
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.space import Space
 
 P1, P2 = {"x": 2}, {"x": 3}
 AXES = (Axis("x", kind="int", low=1, high=9),)

@@ -15,8 +15,9 @@ from leverl.executors.machine import Memory, machine_memory
 from leverl.executors.protocol import Handle
 from leverl.record.layout import RunFolder
 from leverl.record.run_record import Outcome
+from leverl.tune import study
 from leverl.tune.model import Cost, History
-from leverl.tune.watchdog import Breach, Limits, Watchdog
+from leverl.tune.running.watchdog import Breach, Limits, Watchdog, limits_of
 
 GB = 1 << 30
 PLENTY = Memory(16 * GB, 8 * GB)
@@ -99,9 +100,9 @@ def test_no_limits_no_breach_and_not_more_often_than_once_a_second(tools: Module
 
 
 def test_the_default_limit_is_a_fair_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leverl.tune.watchdog.machine_memory", lambda: Memory(20 * GB, GB))
-    assert Limits.of(memory_bytes=None, run_seconds=None, parallel=2) == Limits(9 * GB, None)
-    assert Limits.of(memory_bytes=7, run_seconds=8.0, parallel=2) == Limits(7, 8.0)
+    monkeypatch.setattr("leverl.tune.running.watchdog.machine_memory", lambda: Memory(20 * GB, GB))
+    assert limits_of(study.Limits(), parallel=2) == Limits(9 * GB, None)
+    assert limits_of(study.Limits(memory_gb=7, run_hours=2), parallel=2) == Limits(7 * 2**30, 7200.0)
 
 
 # --- a machine that runs out of memory --------------------------------------------------------------------------

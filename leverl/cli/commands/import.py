@@ -10,7 +10,7 @@ from leverl.cli import options
 from leverl.cli.output import Output
 
 if TYPE_CHECKING:
-    from leverl.tune.importing.imported import Imported
+    from leverl.tune.store.imported import Imported
 
 EXAMPLES = (
     "leverl import optuna sqlite:///old.db --study s --into studies/lr   # then: leverl tune --resume",

@@ -141,8 +141,8 @@ def _tune(request: Request, output: Output, progress: Progress) -> int:
     from leverl.cli.signals import terminable
     from leverl.report.live_tune import make_tune_view
     from leverl.tune.gate import parse_gate
-    from leverl.tune.interruption import StudyInterrupted
-    from leverl.tune.tracking import track_study
+    from leverl.tune.running.interruption import StudyInterrupted
+    from leverl.tune.running.tracking import track_study
 
     gate = None if request.gate is None else parse_gate(request.gate)
     observer = track_study(make_tune_view(progress, output.stream), request.track)

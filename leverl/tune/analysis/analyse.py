@@ -5,12 +5,12 @@ from leverl.tune.analysis.result import Analysis, Bound
 from leverl.tune.analysis.standings import agreement, standings
 from leverl.tune.analysis.surface import model_of
 from leverl.tune.analysis.trade_off import trade_offs
-from leverl.tune.belief import MODEL_FROM, search_knowledge
 from leverl.tune.bounds import allowed
+from leverl.tune.evidence.belief import MODEL_FROM, search_knowledge
+from leverl.tune.evidence.recommendation import confirmed, recommend
 from leverl.tune.model import History
 from leverl.tune.plan import Plan
-from leverl.tune.recommendation import confirmed, recommend
-from leverl.tune.space import Space
+from leverl.tune.space.space import Space
 from leverl.tune.statistics import mean
 
 

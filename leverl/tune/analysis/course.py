@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from leverl.tune.analysis.result import Lead
+from leverl.tune.evidence.recommendation import Allowed, recommend
 from leverl.tune.ledger import total
 from leverl.tune.model import BASE, CONFIRM, History, Params
-from leverl.tune.recommendation import Allowed, recommend
-from leverl.tune.space import Space
+from leverl.tune.space.space import Space
 
 POINTS: Final = 12
 """Most points; each is a fit of the surrogate."""

@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 
 from leverl.tune.analysis.result import Agreement, Standing
-from leverl.tune.belief import search_knowledge
+from leverl.tune.evidence.belief import search_knowledge
+from leverl.tune.evidence.posterior import Belief, FloatArray
+from leverl.tune.evidence.recommendation import Allowed, contest, in_question
 from leverl.tune.model import CONFIRM, GRID, RACE, SEARCH, History
-from leverl.tune.posterior import Belief, FloatArray
-from leverl.tune.recommendation import Allowed, contest, in_question
-from leverl.tune.space import Space
+from leverl.tune.space.space import Space
 from leverl.tune.statistics import mean
 
 _DRAWS: Final = 4000

@@ -13,10 +13,10 @@ from leverl.tune.analysis.result import (
     SlicePoint,
     Surface,
 )
-from leverl.tune.axis import Axis, same
-from leverl.tune.belief import inside_params, surrogate_of
+from leverl.tune.evidence.belief import inside_params, surrogate_of
 from leverl.tune.model import CONFIRM, History, Params, ParamValue
-from leverl.tune.space import Space, key
+from leverl.tune.space.axis import Axis, same
+from leverl.tune.space.space import Space, key
 
 if TYPE_CHECKING:
     from leverl.tune.surrogate.model import Surrogate

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leverl.errors import ConfigError
-from leverl.tune.axis import Axis, Scale
 from leverl.tune.model import ParamValue
+from leverl.tune.space.axis import Axis, Scale
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from leverl.backends.leverl import create
 from leverl.errors import ConfigError
-from leverl.tune.axis import Axis
-from leverl.tune.importing.imported import Imported, ImportedTrial
 from leverl.tune.importing.optuna_storage import open_study
 from leverl.tune.importing.words import lever_called
 from leverl.tune.model import ParamValue
-from leverl.tune.space import build
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.space import build
+from leverl.tune.store.imported import Imported, ImportedTrial
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

@@ -7,9 +7,9 @@ from typing import Any, Final
 from leverl.errors import ConfigError
 from leverl.record.layout import write_atomically
 from leverl.record.naming import free_name, occupied
-from leverl.tune.importing.imported import IMPORTED, Imported, prior_runs, write_imported
-from leverl.tune.outputs import STUDY_FILE
 from leverl.tune.plan import Plan, prepare
+from leverl.tune.store.imported import IMPORTED, Imported, prior_runs, write_imported
+from leverl.tune.store.outputs import STUDY_FILE
 from leverl.tune.study import Study
 from leverl.tune.study_file import dump_study, load_study
 

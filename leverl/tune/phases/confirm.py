@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from leverl.tune.evidence.recommendation import Allowed, confirmed, recommend
 from leverl.tune.model import BASE, CONFIRM, Decision, Finish, History, Params, Start
 from leverl.tune.phases._runs import has_run, run_of
-from leverl.tune.recommendation import Allowed, confirmed, recommend
-from leverl.tune.space import Space
+from leverl.tune.space.space import Space
 
 
 @dataclass(frozen=True)

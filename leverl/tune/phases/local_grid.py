@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from leverl.tune.evidence.neighbourhood import neighbourhood
+from leverl.tune.evidence.recommendation import Allowed
 from leverl.tune.model import GRID, SEARCH, Decision, Finish, History, Params, Run, Start
-from leverl.tune.neighbourhood import neighbourhood
 from leverl.tune.phases._runs import has_run, run_of
-from leverl.tune.recommendation import Allowed
-from leverl.tune.space import Space, key
+from leverl.tune.space.space import Space, key
 
 
 @dataclass(frozen=True)

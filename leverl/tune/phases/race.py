@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from leverl.tune.belief import Searched, failures, observations, search_knowledge, searched
+from leverl.tune.evidence.belief import Searched, failures, observations, search_knowledge, searched
+from leverl.tune.evidence.posterior import Observation
+from leverl.tune.evidence.recommendation import Allowed, contest, steadiest
+from leverl.tune.evidence.top_two import allocate
 from leverl.tune.model import CONFIRM, RACE, Decision, Finish, History, Params, Start
 from leverl.tune.phases._runs import run_of
-from leverl.tune.posterior import Observation
-from leverl.tune.recommendation import Allowed, contest, steadiest
-from leverl.tune.space import Space
-from leverl.tune.top_two import allocate
+from leverl.tune.space.space import Space
 
 HOPELESS: Final = 0.05
 """P(best) after the search below which a configuration does not enter the race (two always do)."""

@@ -19,7 +19,7 @@ from leverl.tune.model import (
     Start,
 )
 from leverl.tune.phases._runs import run_of
-from leverl.tune.space import Space, key
+from leverl.tune.space.space import Space, key
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from leverl.tune.model import Params
-from leverl.tune.space import TRIES, Key, Space, key, nothing_fits
+from leverl.tune.space.space import TRIES, Key, Space, key, nothing_fits
 
 ENUMERABLE: Final = 4096
 """Finite spaces up to this size are gone through instead of drawn from."""

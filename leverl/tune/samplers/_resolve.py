@@ -6,7 +6,7 @@ import numpy as np
 
 from leverl.tune.model import History, Params
 from leverl.tune.samplers._draw import ENUMERABLE, first_new
-from leverl.tune.space import Key, Space, key
+from leverl.tune.space.space import Key, Space, key
 
 _DRAWS = 512
 _REDRAWN = 1 / 3

@@ -11,7 +11,7 @@ from leverl.record.run_record import Outcome
 from leverl.tune.bounds import allowed
 from leverl.tune.model import History, Params
 from leverl.tune.ranking import failed
-from leverl.tune.space import Space
+from leverl.tune.space.space import Space
 from leverl.tune.statistics import mean
 
 

@@ -11,11 +11,11 @@ from importlib import import_module
 from typing import Any, Final
 
 from leverl.plugins import Dependency
-from leverl.tune.axis import Axis, same
 from leverl.tune.model import History, Params, ParamValue, Sampler
 from leverl.tune.samplers._resolve import one_by_one
 from leverl.tune.samplers._told import Told, told, worst
-from leverl.tune.space import SWITCH, Space
+from leverl.tune.space.axis import Axis, same
+from leverl.tune.space.space import SWITCH, Space
 
 AX: Final = Dependency("ax", "ax")
 

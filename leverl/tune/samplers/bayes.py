@@ -4,7 +4,7 @@ import numpy as np
 
 from leverl.tune.model import History, Params, Sampler
 from leverl.tune.samplers._draw import ENUMERABLE
-from leverl.tune.space import Key, Space, key, nothing_fits
+from leverl.tune.space.space import Key, Space, key, nothing_fits
 
 
 class BayesSampler:

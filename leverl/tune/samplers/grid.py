@@ -3,7 +3,7 @@
 from leverl.errors import ConfigError
 from leverl.tune.model import History, Params, Sampler
 from leverl.tune.samplers._draw import first_new
-from leverl.tune.space import Space, key
+from leverl.tune.space.space import Space, key
 
 
 class GridSampler:

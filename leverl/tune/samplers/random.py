@@ -4,7 +4,7 @@ import numpy as np
 
 from leverl.tune.model import History, Params, Sampler
 from leverl.tune.samplers._draw import random_new
-from leverl.tune.space import Space, key
+from leverl.tune.space.space import Space, key
 
 
 class RandomSampler:

@@ -8,7 +8,7 @@ from scipy.stats import qmc
 
 from leverl.tune.model import History, Params, Sampler
 from leverl.tune.samplers._draw import first_new, random_new
-from leverl.tune.space import Key, Space, key
+from leverl.tune.space.space import Key, Space, key
 
 _FIRST_POINTS: Final = 8  # as a power of two, in which the sequence is balanced
 _MOST_POINTS: Final = 12

@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 from scipy.stats import qmc
 
-from leverl.tune.axis import Axis
 from leverl.tune.model import Params
-from leverl.tune.space import Key, key
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.space import Key, key
 
 _POINTS: Final = 128  # a power of two
 

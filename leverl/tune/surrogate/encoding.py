@@ -19,8 +19,8 @@ from typing import Final
 
 import numpy as np
 
-from leverl.tune.axis import Axis, same
 from leverl.tune.model import Params, ParamValue
+from leverl.tune.space.axis import Axis, same
 from leverl.tune.surrogate.kernel import Floats
 
 OFF_PLACE: Final = 0.5

@@ -6,7 +6,7 @@ from leverl.record.run_record import Outcome
 from leverl.tune.bounds import allowed
 from leverl.tune.model import History, RunState
 from leverl.tune.ranking import failed
-from leverl.tune.space import Space
+from leverl.tune.space.space import Space
 from leverl.tune.surrogate.encoding import Encoding
 from leverl.tune.surrogate.measurement import Measurement, State
 

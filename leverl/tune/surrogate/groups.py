@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from leverl.tune.model import Params
-from leverl.tune.space import Key, key
+from leverl.tune.space.space import Key, key
 from leverl.tune.surrogate.kernel import Floats
 from leverl.tune.surrogate.measurement import Measurement
 

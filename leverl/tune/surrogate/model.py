@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from leverl.tune.axis import Axis
 from leverl.tune.model import Params
-from leverl.tune.space import key
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.space import key
 from leverl.tune.surrogate import gp
 from leverl.tune.surrogate.cost import CostModel, cost_model
 from leverl.tune.surrogate.encoding import Encoding

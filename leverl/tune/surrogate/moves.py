@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from leverl.tune.axis import Axis, same
 from leverl.tune.model import Params, ParamValue
+from leverl.tune.space.axis import Axis, same
 
 _SWITCH_SHARE: Final = 0.1  # how often a jump flips a switch or draws another word
 

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from scipy.optimize import minimize
 
-from leverl.tune.space import Key
+from leverl.tune.space.space import Key
 from leverl.tune.surrogate.kernel import Floats
 from leverl.tune.surrogate.outputs import Outputs
 

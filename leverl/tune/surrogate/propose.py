@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from leverl.tune.axis import Axis
 from leverl.tune.model import Params
-from leverl.tune.space import Key, key
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.space import Key, key
 from leverl.tune.surrogate.design import At, each_axis_alone, spread_out
 from leverl.tune.surrogate.kernel import Floats
 from leverl.tune.surrogate.measurement import Measurement

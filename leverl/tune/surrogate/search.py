@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from leverl.tune.axis import Axis
 from leverl.tune.model import Params
-from leverl.tune.space import Key, key
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.space import Key, key
 from leverl.tune.surrogate.kernel import Floats
 from leverl.tune.surrogate.moves import jump, steps
 

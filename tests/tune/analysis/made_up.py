@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from leverl.record.run_record import Outcome, Score
-from leverl.tune import space as spaces
-from leverl.tune.axis import Axis
 from leverl.tune.model import BASE, SEARCH, Cost, History, Params, Prediction, Run, RunState
-from leverl.tune.space import Space
+from leverl.tune.space import space as spaces
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.space import Space
 
 STEPS = 100
 

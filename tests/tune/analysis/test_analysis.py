@@ -12,10 +12,10 @@ from leverl.tune.analysis.course import POINTS, course
 from leverl.tune.analysis.standings import agreement, standings
 from leverl.tune.analysis.surface import values_along
 from leverl.tune.analysis.trade_off import trade_offs
-from leverl.tune.axis import Axis
-from leverl.tune.constraints import parse_constraints
+from leverl.tune.evidence.recommendation import recommend
 from leverl.tune.model import BASE, CONFIRM, RACE, History, Prediction
-from leverl.tune.recommendation import recommend
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.constraints import parse_constraints
 
 
 def test_without_a_score_there_is_nothing_to_say(made: ModuleType) -> None:

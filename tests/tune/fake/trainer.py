@@ -5,6 +5,7 @@ trainer.py CONFIG FOLDER [--resume]; the environment variable FAKE holds its beh
     noise               standard deviation between seeds
     oom_above, nan_above, crash_above   learning rates that fail
     crash_all           every run crashes before it writes anything
+    full                {run id: how often the disk is full when it writes its first step}
     gate                a FIFO: runs block on it half-way, until it is opened for writing and closed
     gate_from           only runs whose id sorts from here on block
     kill                {run id: how often it kills itself with SIGKILL}
@@ -14,6 +15,7 @@ trainer.py CONFIG FOLDER [--resume]; the environment variable FAKE holds its beh
                         so far that it must have adopted the run
 """
 
+import errno
 import json
 import math
 import os
@@ -30,6 +32,7 @@ from leverl.record.metrics import MetricsWriter, read_lines
 from leverl.record.run_record import Outcome, RunRecord, Score, load_record, now, own_process
 
 STEPS = 4
+NO_SPACE = os.strerror(errno.ENOSPC)
 
 
 class Stopped(Exception):
@@ -87,6 +90,9 @@ def main() -> int:
     )
     record = record.with_(outcome=None, **own_process())
     record.save(paths.record)
+    if disk_full(paths, fake.get("full", {}).get(paths.path.name, 0)):
+        record.with_(outcome=Outcome.CRASHED, message=str(OSError(errno.ENOSPC, NO_SPACE))).save(paths.record)
+        return 1
     try:
         return train(paths, config, fake, record)
     except Stopped:
@@ -135,6 +141,13 @@ def cling(study: Path) -> None:
         if clock.exists() and clock.stat().st_mtime > since:
             return
         time.sleep(0.02)
+
+
+def disk_full(paths: RunFolder, times: int) -> bool:
+    seen = paths.path.parent / f".full-{paths.path.name}"
+    count = int(seen.read_text()) if seen.exists() else 0
+    seen.write_text(str(count + 1))
+    return count < times
 
 
 def halfway(paths: RunFolder, fake: dict) -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from leverl.errors import ConfigError
-from leverl.tune.axis import Axis
+from leverl.tune.space.axis import Axis
 from leverl.tune.surrogate.encoding import OFF_PLACE, Encoding
 
 RATE = Axis("rate", low=1e-5, high=1e-1, scale="log")

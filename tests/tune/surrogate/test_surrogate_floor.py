@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from leverl.tune.axis import Axis
+from leverl.tune.space.axis import Axis
 from leverl.tune.surrogate.groups import floored
 from leverl.tune.surrogate.measurement import Measurement
 from leverl.tune.surrogate.model import fit

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leverl.tune.axis import Axis
+from leverl.tune.space.axis import Axis
 from leverl.tune.surrogate.measurement import Measurement
 from leverl.tune.surrogate.model import Surrogate, fit
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 from scipy.stats import qmc
 
-from leverl.tune.axis import Axis
 from leverl.tune.model import Params
-from leverl.tune.priors import Prior
-from leverl.tune.space import key
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.priors import Prior
+from leverl.tune.space.space import key
 from leverl.tune.surrogate.measurement import Measurement
 from leverl.tune.surrogate.model import fit
 from leverl.tune.surrogate.propose import propose

@@ -10,11 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from leverl.plugins import Dependency
-from leverl.tune.axis import Axis, same
 from leverl.tune.model import History, Params, ParamValue, Sampler
 from leverl.tune.samplers._resolve import one_by_one
 from leverl.tune.samplers._told import Told, told
-from leverl.tune.space import SWITCH, Space
+from leverl.tune.space.axis import Axis, same
+from leverl.tune.space.space import SWITCH, Space
 
 HYPEROPT: Final = Dependency("hyperopt", "hyperopt")
 

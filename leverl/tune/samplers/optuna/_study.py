@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from leverl.tune.model import History, Params, ParamValue
 from leverl.tune.optuna_log import quiet_optuna
 from leverl.tune.samplers._told import Told, told, worst
-from leverl.tune.space import SWITCH, Space
+from leverl.tune.space.space import SWITCH, Space
 
 _CONSTRAINT: Final = "can run and keeps the bounds"
 

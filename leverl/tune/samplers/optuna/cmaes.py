@@ -15,7 +15,7 @@ from leverl.tune.model import History, Params, Sampler
 from leverl.tune.samplers._resolve import one_by_one
 from leverl.tune.samplers._told import told, worst
 from leverl.tune.samplers.optuna._study import create_study, silent, trials
-from leverl.tune.space import Space
+from leverl.tune.space.space import Space
 
 CMAES: Final = Dependency("cmaes", "cmaes")
 

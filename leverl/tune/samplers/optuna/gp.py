@@ -5,7 +5,7 @@ import optuna
 from leverl.tune.model import History, Params, Sampler
 from leverl.tune.samplers._resolve import one_by_one
 from leverl.tune.samplers.optuna._study import ask, seed_of, silent
-from leverl.tune.space import Space
+from leverl.tune.space.space import Space
 
 
 class OptunaGP:

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from leverl.tune.posterior import FloatArray
+from leverl.tune.evidence.posterior import FloatArray
 
 PRIOR_WEIGHT: Final = 4.0
 """Degrees of freedom that the first guess is worth against what replicates show."""

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from leverl.errors import EnvironmentProblem
-from leverl.tune.decisions import Decided, read_decisions
-from leverl.tune.progress import read_state
-from leverl.tune.storage import DATABASE, TRIALS, Entry, Store
-from leverl.tune.trouble import LOCK_SECONDS, DatabaseDamaged, database_errors
+from leverl.tune.store.decisions import Decided, read_decisions
+from leverl.tune.store.progress import read_state
+from leverl.tune.store.storage import DATABASE, TRIALS, Entry, Store
+from leverl.tune.store.trouble import LOCK_SECONDS, DatabaseDamaged, database_errors
 
 if TYPE_CHECKING:
     from leverl.tune.plan import Plan

@@ -8,8 +8,8 @@ Both keep the order of the values, which a categorical would lose.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from leverl.tune.axis import Axis, same
 from leverl.tune.model import Params, ParamValue
+from leverl.tune.space.axis import Axis, same
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from leverl.tune.evidence.posterior import Belief, FloatArray, Observation
+from leverl.tune.evidence.seed_noise import SeedNoise, seed_noise
 from leverl.tune.model import BASE, CONFIRM, GRID, RACE, SEARCH, History, Params, RunState
-from leverl.tune.posterior import Belief, FloatArray, Observation
 from leverl.tune.ranking import failed
-from leverl.tune.seed_noise import SeedNoise, seed_noise
-from leverl.tune.space import Space
+from leverl.tune.space.space import Space
 from leverl.tune.statistics import Spread, mean
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from leverl.tune.axis import Axis, same
-from leverl.tune.belief import Searched, inside_params, search_knowledge, surrogate_of
+from leverl.tune.evidence.belief import Searched, inside_params, search_knowledge, surrogate_of
+from leverl.tune.evidence.recommendation import Allowed, steadiest
 from leverl.tune.model import SEARCH, History, Params, ParamValue
-from leverl.tune.recommendation import Allowed, steadiest
-from leverl.tune.space import Space, key
+from leverl.tune.space.axis import Axis, same
+from leverl.tune.space.space import Space, key
 
 if TYPE_CHECKING:
     from leverl.tune.surrogate.model import Surrogate

@@ -12,7 +12,7 @@ from typing import Final
 import psutil
 
 from leverl.errors import ConfigError, EnvironmentProblem
-from leverl.tune.trouble import file_errors
+from leverl.tune.store.trouble import file_errors
 
 LOCK: Final = ".lock"
 

@@ -13,15 +13,15 @@ from leverl.config.arithmetic import SIZES
 from leverl.config.schema import Config
 from leverl.errors import ConfigError
 from leverl.plugins import nearest
-from leverl.tune import optuna_space
-from leverl.tune.axis import Axis
-from leverl.tune.axis_words import axis_in_words, parse_axis
-from leverl.tune.constraints import MetricConstraint, parse_constraints
-from leverl.tune.default_space import DEFAULT, default_levers, default_range, without_effect
-from leverl.tune.expressions import Expression
-from leverl.tune.feasible import Block, Condition, tied
 from leverl.tune.model import History, LeverAxis, Params, ParamValue
-from leverl.tune.optuna_space import SWITCH
+from leverl.tune.space import optuna_space
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.axis_words import axis_in_words, parse_axis
+from leverl.tune.space.constraints import MetricConstraint, parse_constraints
+from leverl.tune.space.default_space import DEFAULT, default_levers, default_range, without_effect
+from leverl.tune.space.expressions import Expression
+from leverl.tune.space.feasible import Block, Condition, tied
+from leverl.tune.space.optuna_space import SWITCH
 from leverl.vocabulary import catalog
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Space:
 
     def repair(self, params: Params) -> Params | None:
         """The configuration nearest to `params` that can run; None when none was found."""
-        from leverl.tune.repair import nearest_admissible
+        from leverl.tune.space.repair import nearest_admissible
 
         return nearest_admissible(self, params)
 

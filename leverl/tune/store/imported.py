@@ -14,7 +14,7 @@ from leverl.errors import ConfigError
 from leverl.record.layout import write_json
 from leverl.record.run_record import Outcome, Score
 from leverl.tune.model import Params, ParamValue, Run, RunState
-from leverl.tune.space import Key, Space, key
+from leverl.tune.space.space import Key, Space, key
 
 IMPORTED: Final = "imported.json"
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from leverl.errors import ConfigError
 from leverl.tune.model import LeverAxis, ParamValue
-from leverl.tune.priors import Prior
+from leverl.tune.space.priors import Prior
 
 OTHER_SHARE: Final = 0.25
 """How often random sampling takes the value beside a range (`or: 0`)."""

@@ -6,29 +6,29 @@ from dataclasses import replace
 from time import monotonic
 from typing import Final
 
-import psutil
-
 from leverl.backends.protocol import Job
 from leverl.errors import TrainingFailed
+from leverl.executors.machine import machine_memory
 from leverl.executors.protocol import Executor, Handle
 from leverl.record.layout import RunFolder
 from leverl.record.process import Exit
 from leverl.record.run_record import Outcome
 from leverl.tune.budget import Account
-from leverl.tune.disk import has_checkpoint
-from leverl.tune.endings import describe, message_of, move_aside, tell
-from leverl.tune.interruption import StopSignals, StudyInterrupted
 from leverl.tune.model import Continue, History, Run, RunState, StudyObserver, StudyView
-from leverl.tune.observe import observe
-from leverl.tune.outputs import read_clock, write_clock
 from leverl.tune.plan import Plan
-from leverl.tune.progress import read_state
-from leverl.tune.reconcile import Found, look_at
-from leverl.tune.retention import prune
-from leverl.tune.storage import Entry, Store
+from leverl.tune.running.endings import describe, message_of, move_aside, tell
+from leverl.tune.running.interruption import StopSignals, StudyInterrupted
+from leverl.tune.running.reconcile import Found, look_at
+from leverl.tune.running.watchdog import Watchdog, limits_of
+from leverl.tune.store.disk import check_room, has_checkpoint
+from leverl.tune.store.observe import observe
+from leverl.tune.store.outputs import read_clock, write_clock
+from leverl.tune.store.progress import read_state
+from leverl.tune.store.retention import prune
+from leverl.tune.store.storage import Entry, Store
+from leverl.tune.store.trouble import full_disk
 from leverl.tune.strategy import DONE
 from leverl.tune.view import build_view
-from leverl.tune.watchdog import Watchdog
 
 ATTEMPTS: Final = 2
 """Processes that a run gets when they vanish through no fault of its configuration."""
@@ -60,11 +60,9 @@ class Scheduler:
         self._parallel = parallel
         self._poll_seconds = poll_seconds
         self._refresh_seconds = refresh_seconds
-        self._watchdog = Watchdog(plan.limits(parallel), executor)
+        self._watchdog = Watchdog(limits_of(plan.study.limits, parallel), executor)
         self._handles: dict[str, Handle] = {}
-        self._waiting: dict[
-            str, bool
-        ] = {}  # runs that need a process again → whether it counts as an attempt
+        self._waiting: dict[str, bool] = {}  # runs that need a process again → whether it counts
         self._stopped: dict[str, str] = {}  # runs told to stop early → reason
         self._killed: dict[str, tuple[Outcome, str]] = {}  # runs ended by force → outcome and reason
         self._over: dict[str, RunState] = {}
@@ -180,11 +178,13 @@ class Scheduler:
                 self._executor.stop(handle)
 
     def _start(self, run: Run) -> None:
+        check_room(self._plan.folder)
         entry = self._store.add(run, self._plan.space, secrets.token_hex(16))
         self._launch(entry, resume=False)
 
     def _continue(self, run_id: str) -> None:
         """Have a run that was stopped early do the rest of its steps."""
+        check_room(self._plan.folder)
         before = self._store.entry(run_id)
         resume = has_checkpoint(before.folder)
         entry = self._store.add(before.run, self._plan.space, before.token, continued=True)
@@ -195,6 +195,7 @@ class Scheduler:
 
     def _restart_waiting(self) -> None:
         while self._waiting and len(self._handles) < self._parallel:
+            check_room(self._plan.folder)
             run_id, counts = next(iter(self._waiting.items()))
             del self._waiting[run_id]
             entry = self._store.entry(run_id)
@@ -243,9 +244,12 @@ class Scheduler:
     def _outcome(self, entry: Entry, exit: Exit) -> tuple[Outcome, str]:
         """How the run ended, with the reason where it was the tuner that ended it."""
         run_id = entry.run.id
-        if run_id in self._killed:
-            return self._killed.pop(run_id)
         outcome = self._plan.backend.outcome(entry.folder, exit)
+        killed = self._killed.pop(run_id, None)
+        if killed is not None and outcome is not Outcome.FINISHED:  # it may have been quicker
+            return killed
+        if outcome is Outcome.CRASHED and full_disk(message_of(entry.folder, outcome, exit)):
+            return Outcome.LOST, ""
         if outcome is Outcome.INTERRUPTED and run_id in self._stopped:
             return Outcome.STOPPED, self._stopped[run_id]
         return outcome, ""
@@ -254,7 +258,7 @@ class Scheduler:
         """Whether a killed process held more than half of its share of the machine's memory."""
         if exit.signal != signal.SIGKILL or exit.peak_memory is None:
             return False
-        return exit.peak_memory > 0.5 * psutil.virtual_memory().total / self._parallel
+        return exit.peak_memory > 0.5 * machine_memory().total / self._parallel
 
     def _give_up_if_hopeless(self) -> None:
         over = list(self._over.values())

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from leverl.tune.posterior import Belief, Observation
-from leverl.tune.seed_noise import SeedNoise
+from leverl.tune.evidence.posterior import Belief, Observation
+from leverl.tune.evidence.seed_noise import SeedNoise
 
 
 def allocate(

@@ -15,7 +15,7 @@ from typing import Final
 
 from leverl.errors import ConfigError
 from leverl.plugins import nearest
-from leverl.tune.expressions import Expression, parse
+from leverl.tune.space.expressions import Expression, parse
 from leverl.vocabulary import catalog
 from leverl.vocabulary.metrics import METRICS, is_metric, metric
 

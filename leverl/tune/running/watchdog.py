@@ -10,6 +10,7 @@ from leverl.executors.machine import Memory, machine_memory
 from leverl.executors.protocol import Executor, Handle
 from leverl.record.layout import RunFolder
 from leverl.record.run_record import Outcome
+from leverl.tune import study
 from leverl.tune.model import Cost, History
 
 CHECK_SECONDS: Final = 1.0
@@ -33,13 +34,6 @@ class Limits:
     run_seconds: float | None = None
     silence_seconds: float = SILENCE_SECONDS
 
-    @classmethod
-    def of(cls, *, memory_bytes: int | None, run_seconds: float | None, parallel: int) -> "Limits":
-        """With a fair share of the machine's memory where no limit is given."""
-        if memory_bytes is None:
-            memory_bytes = round(_SHARE * machine_memory().total / parallel)
-        return cls(memory_bytes, run_seconds)
-
 
 @dataclass(frozen=True)
 class Breach:
@@ -48,6 +42,15 @@ class Breach:
     run_id: str
     outcome: Outcome | None
     reason: str
+
+
+def limits_of(said: study.Limits, parallel: int) -> Limits:
+    """What a study's file says, for `parallel` runs side by side; without a word on memory a fair share of it."""
+    if said.memory_gb is None:
+        memory = round(_SHARE * machine_memory().total / parallel)
+    else:
+        memory = round(said.memory_gb * 2**30)
+    return Limits(memory, None if said.run_hours is None else said.run_hours * 3600)
 
 
 class Watchdog:

@@ -5,7 +5,7 @@ from enum import Enum, auto
 from leverl.executors.local import HANDLE_FILE
 from leverl.record.layout import RunFolder
 from leverl.record.run_record import Outcome, load_record
-from leverl.tune.storage import Entry
+from leverl.tune.store.storage import Entry
 
 
 class Found(Enum):

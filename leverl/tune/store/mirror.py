@@ -9,7 +9,7 @@ from leverl.record.series import Series
 from leverl.tune.model import History, RunState
 from leverl.tune.optuna_log import quiet_optuna
 from leverl.tune.ranking import failed
-from leverl.tune.space import Space
+from leverl.tune.space.space import Space
 from leverl.tune.statistics import mean, standard_error
 
 if TYPE_CHECKING:

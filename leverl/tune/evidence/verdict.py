@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from leverl.errors import TrainingFailed
 from leverl.record.run_record import Score
-from leverl.tune.belief import search_knowledge, spread_of_differences
+from leverl.tune.evidence.belief import search_knowledge, spread_of_differences
+from leverl.tune.evidence.posterior import probability_positive
+from leverl.tune.evidence.recommendation import Allowed, confirmed, contest, recommend
 from leverl.tune.model import BASE, CONFIRM, Comparison, History, Recommendation, RunState
-from leverl.tune.posterior import probability_positive
 from leverl.tune.ranking import failed, standing
-from leverl.tune.recommendation import Allowed, confirmed, contest, recommend
-from leverl.tune.space import Space
+from leverl.tune.space.space import Space
 from leverl.tune.statistics import KNOWN_WEIGHT, Spread, mean, paired_t
 
 

@@ -14,7 +14,7 @@ from leverl.record.run_record import Outcome
 from leverl.tune.model import Run
 
 if TYPE_CHECKING:
-    from leverl.tune.storage import Entry
+    from leverl.tune.store.storage import Entry
 
 LAUNCH: Final = "launch"
 

@@ -12,7 +12,7 @@ from leverl.record.run_record import Outcome, Score
 from leverl.record.series import RunSeries, Series, mean_of_last, score_of, steps_to_share_of_gain
 from leverl.tune.model import Cost, RunState
 from leverl.tune.stopping.guards import SIGNALS
-from leverl.tune.storage import Entry
+from leverl.tune.store.storage import Entry
 
 Stamp = tuple[int, int, int, int]
 

@@ -19,9 +19,9 @@ from leverl.backends.protocol import Resolved
 from leverl.config import combinations, tree
 from leverl.config.schema import Config
 from leverl.errors import ConfigError
-from leverl.tune.axis import Axis
-from leverl.tune.axis_words import is_accepted
 from leverl.tune.model import Params
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.axis_words import is_accepted
 from leverl.vocabulary import catalog
 from leverl.vocabulary.lever import Lever, SearchRange
 

@@ -7,12 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from leverl.tune.belief import failures, fingerprint, search_knowledge
+from leverl.tune.evidence.belief import failures, fingerprint, search_knowledge
+from leverl.tune.evidence.posterior import Belief, probability_positive
+from leverl.tune.evidence.seed_noise import SeedNoise
 from leverl.tune.model import BASE, CONFIRM, RACE, History, Recommendation
-from leverl.tune.posterior import Belief, probability_positive
 from leverl.tune.ranking import Standing, standing
-from leverl.tune.seed_noise import SeedNoise
-from leverl.tune.space import Space
+from leverl.tune.space.space import Space
 from leverl.tune.stopping.rules import Incumbent
 
 Allowed = Callable[[History, str], bool]

@@ -32,7 +32,7 @@ from leverl.record.tracking import (
     stable_id,
 )
 from leverl.tune.model import BASE, LeverAxis, RunState, StudyObserver, StudyView, Winner
-from leverl.tune.progress import read_series
+from leverl.tune.store.progress import read_series
 
 LEDGER: Final = "tracking.json"
 PATIENCE: Final = 120.0

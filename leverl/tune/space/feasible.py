@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from leverl.tune.axis import Axis
-from leverl.tune.expressions import Expression
 from leverl.tune.model import ParamValue
+from leverl.tune.space.axis import Axis
+from leverl.tune.space.expressions import Expression
 
 if TYPE_CHECKING:
     import numpy as np

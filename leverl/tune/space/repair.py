@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from leverl.tune.axis import Axis
 from leverl.tune.model import Params, ParamValue
+from leverl.tune.space.axis import Axis
 
 if TYPE_CHECKING:
-    from leverl.tune.space import Space
+    from leverl.tune.space.space import Space
 
 _MOST_CELLS: Final = 4096
 _DRAWS: Final = 512

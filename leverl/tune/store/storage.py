@@ -18,11 +18,11 @@ import psutil
 from leverl.errors import ConfigError, EnvironmentProblem
 from leverl.record.run_record import Outcome
 from leverl.record.series import EMPTY, Series
-from leverl.tune.decisions import write_decision
 from leverl.tune.model import Run
 from leverl.tune.optuna_log import quiet_optuna
-from leverl.tune.space import Space
-from leverl.tune.trouble import LOCK_SECONDS, database_errors
+from leverl.tune.space.space import Space
+from leverl.tune.store.decisions import write_decision
+from leverl.tune.store.trouble import LOCK_SECONDS, database_errors
 
 DATABASE: Final = "study.db"
 TRIALS: Final = "trials"

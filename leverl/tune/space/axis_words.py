@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 from leverl.config import tree
 from leverl.errors import ConfigError
 from leverl.plugins import nearest
-from leverl.tune.axis import Axis, Kind, Scale, same
 from leverl.tune.model import ParamValue
-from leverl.tune.priors import Prior
+from leverl.tune.space.axis import Axis, Kind, Scale, same
+from leverl.tune.space.priors import Prior
 from leverl.vocabulary import catalog
 from leverl.vocabulary.lever import Lever
 

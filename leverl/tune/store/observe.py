@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from leverl.record.run_record import Outcome
 from leverl.tune.model import History, RunState
-from leverl.tune.progress import Measure, read_state
 from leverl.tune.stopping.curve import predict_final
 from leverl.tune.stopping.rules import scores_seen
-from leverl.tune.storage import Entry
+from leverl.tune.store.progress import Measure, read_state
+from leverl.tune.store.storage import Entry
 
 
 def observe(

@@ -3,14 +3,16 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from leverl.config import loader
 from leverl.record.layout import write_atomically, write_json
+from leverl.tune.evidence.verdict import Conclusion
 from leverl.tune.model import CONFIRM, RACE, Comparison, History, Winner
-from leverl.tune.plan import Plan
 from leverl.tune.ranking import standing
-from leverl.tune.verdict import Conclusion
+
+if TYPE_CHECKING:
+    from leverl.tune.plan import Plan
 
 STUDY_FILE: Final = "study.yaml"
 BEST: Final = "best.yaml"
@@ -19,7 +21,7 @@ REPORT: Final = "report.html"
 CLOCK: Final = "clock.json"
 
 
-def write_winner(plan: Plan, history: History, conclusion: Conclusion) -> Winner:
+def write_winner(plan: "Plan", history: History, conclusion: Conclusion) -> Winner:
     """Write `best.yaml` and `winner.json`, and return the winner."""
     folder = plan.folder
     params = {} if conclusion.config_id == "c000" else dict(history.params(conclusion.config_id))
@@ -67,7 +69,7 @@ def read_clock(folder: Path) -> tuple[float, str]:
     return float(content.get("seconds", 0.0)), str(content.get("phase", "search"))
 
 
-def _best_text(plan: Plan, history: History, winner: Winner) -> str:
+def _best_text(plan: "Plan", history: History, winner: Winner) -> str:
     import yaml
 
     found = (

@@ -1,0 +1,1 @@
+"""What the runs of a study show: noise, standings, the race of the best, the verdict."""

@@ -1,0 +1,1 @@
+"""Runs in flight: started, watched, read, ended."""

@@ -1,0 +1,1 @@
+"""What may be tried: levers with their ranges, constraints and priors."""

@@ -19,6 +19,7 @@ from leverl.tune.model import StudyObserver, Winner
 from leverl.tune.plan import Plan, check_space_can_run, places, prepare
 from leverl.tune.ranking import FAILURES
 from leverl.tune.running.interruption import StudyInterrupted
+from leverl.tune.running.rounds import another_round
 from leverl.tune.running.scheduler import Scheduler, Unwatched
 from leverl.tune.store.disk import LEAST_FREE, check_space
 from leverl.tune.store.lock import LOCK, locked
@@ -70,14 +71,11 @@ def run_study(
         TrainingFailed: no run has a score.
         StudyInterrupted: a signal came; the study can be resumed.
     """
-    if resume:
-        folder = Path(str(study))
-        spec = _changed(load_stored(folder), overrides)
-    else:
-        if retry_failed:
-            raise ConfigError("only a resumed study has failed runs to retry: add --resume.")
-        spec = load_study(study, overrides, name)
-        folder = Path(out) / spec.name
+    if retry_failed and not resume:
+        raise ConfigError("only a resumed study has failed runs to retry: add --resume.")
+    stored = load_stored(Path(str(study))) if resume else None
+    spec = load_study(study, overrides, name) if stored is None else _changed(stored, overrides)
+    folder = Path(out) / spec.name if stored is None else Path(str(study))
     plan = prepare(spec, folder, backend)
     if not resume:  # what `default` means now is what it means for the whole study
         spec = spec.model_copy(update={"space": plan.space.in_words()})
@@ -88,9 +86,14 @@ def run_study(
         check_space_can_run(plan)
         _make_room(folder, clean)
     with locked(folder), clear_errors(folder / DATABASE):
-        write_atomically(folder / STUDY_FILE, dump_study(spec))
-        (folder / WINNER).unlink(missing_ok=True)
+        if not resume:
+            write_atomically(folder / STUDY_FILE, dump_study(spec))
         with open_store(plan, (observer or Unwatched()).event) as store:
+            if stored is not None:
+                if spec.budget != stored.budget and (news := another_round(plan, store, side_by_side)):
+                    (observer or Unwatched()).event(news)
+                write_atomically(folder / STUDY_FILE, dump_study(spec))
+            (folder / WINNER).unlink(missing_ok=True)
             hands = executor or LocalExecutor()
             try:
                 scheduler = Scheduler(
@@ -120,7 +123,7 @@ def _conduct(
         raise
     history = scheduler.history
     winner = write_winner(plan, history, plan.strategy.conclude(history, cut_short))
-    prune(history, plan.study.race.finalists, winner.config_id)
+    prune(history, plan.study.race.finalists, winner.config_id, spared=store.earlier)
     mirror(database_of(plan.folder), plan.study.name, plan.space, history)
     write_clock(plan.folder, scheduler.seconds, DONE)
     observer.ended(replace(scheduler.view(), winner=winner, phase=DONE))

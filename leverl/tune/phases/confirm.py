@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from leverl.tune.evidence.recommendation import Allowed, confirmed, recommend
 from leverl.tune.model import BASE, CONFIRM, Decision, Finish, History, Params, Start
-from leverl.tune.phases._runs import has_run, run_of
+from leverl.tune.phases._runs import fresh, has_run, run_of
 from leverl.tune.space.space import Space
 
 
@@ -36,7 +36,7 @@ class Confirm:
             config_id = best.config_id
         due = [
             run_of(name, history.params(name), seed, self.until(history.params(name)), CONFIRM)
-            for seed in self.seeds
+            for seed in fresh(self.seeds, history, CONFIRM)
             for name in (config_id, BASE)
             if not has_run(history, name, seed)
         ]

@@ -10,7 +10,7 @@ from leverl.tune.evidence.posterior import Observation
 from leverl.tune.evidence.recommendation import Allowed, contest, steadiest
 from leverl.tune.evidence.top_two import allocate
 from leverl.tune.model import CONFIRM, RACE, Decision, Finish, History, Params, Start
-from leverl.tune.phases._runs import run_of
+from leverl.tune.phases._runs import fresh, run_of
 from leverl.tune.space.space import Space
 
 HOPELESS: Final = 0.05
@@ -78,7 +78,8 @@ class Race:
         if self.runs is not None:
             count = min(count, self.runs - len(race))
         used = {name: {state.run.seed for state in history.of(name, RACE)} for name in names}
-        opening = [(name, self.seeds[0]) for name in names if not used[name]]
+        seeds = fresh(self.seeds, history, RACE)
+        opening = [(name, seeds[0]) for name in names if not used[name]]
         if len(opening) >= count:
             return opening[: max(count, 0)]
         steady = steadiest(_ended(history), names)
@@ -86,7 +87,7 @@ class Race:
         if knowledge is None:
             return opening
         noise = knowledge.noise(history, steady)
-        unused = {name: [seed for seed in self.seeds if seed not in used[name]] for name in steady}
+        unused = {name: [seed for seed in seeds if seed not in used[name]] for name in steady}
         prior = knowledge.before_race(steady, noise)
         known = observations(history, noise)
         for name, seed in opening:

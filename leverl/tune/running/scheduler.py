@@ -238,7 +238,7 @@ class Scheduler:
         value = state.score.mean if state.score else None
         self._store.finish(run_id, outcome, value, message, state.evaluations)
         self._over[run_id] = state
-        prune(self.history, self._plan.study.race.finalists)
+        prune(self.history, self._plan.study.race.finalists, spared=self._store.earlier)
         self._observer.event(tell(state, self._plan.measure.objective))
 
     def _outcome(self, entry: Entry, exit: Exit) -> tuple[Outcome, str]:

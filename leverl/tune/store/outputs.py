@@ -58,6 +58,14 @@ def read_winner(folder: Path) -> Winner | None:
     )
 
 
+def keep_earlier(folder: Path, number: int) -> None:
+    """Keep what a round of the study came to: `best.yaml` becomes `best-1.yaml`."""
+    for name in (BEST, WINNER, REPORT):
+        path = folder / name
+        if path.is_file():
+            path.replace(path.with_stem(f"{path.stem}-{number}"))
+
+
 def write_clock(folder: Path, seconds: float, phase: str) -> None:
     """Write down how long the study has taken over all sittings, and where it is."""
     write_json(folder / CLOCK, {"seconds": round(seconds, 3), "phase": phase})

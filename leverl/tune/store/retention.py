@@ -1,6 +1,7 @@
 """Which checkpoints a study keeps: those of configurations that are still in question."""
 
 import shutil
+from collections.abc import Collection
 from typing import Final
 
 from leverl.record.layout import RunFolder
@@ -12,15 +13,18 @@ STOPPED_KEPT: Final = 6
 """Runs stopped early whose checkpoint is kept, the most promising first, so that they can go on."""
 
 
-def prune(history: History, finalists: int, winner: str | None = None) -> None:
+def prune(
+    history: History, finalists: int, winner: str | None = None, *, spared: Collection[str] = ()
+) -> None:
     """Delete the checkpoints of runs that are over and whose configuration is no longer in question.
 
     Kept: during the search those of the base, of the best `finalists` and of promising stopped runs; from the
-    race on those of its contestants; with `winner` (the study is over) those of the winner's latest phase.
+    race on those of its contestants; with `winner` (the study is over) those of the winner's latest phase;
+    and `spared` runs, such as those of an earlier round's winner.
     """
     keep = _latest_runs(history, winner) if winner is not None else _in_question(history, finalists)
     for state in history.runs:
-        if state.outcome is not None and state.run.id not in keep:
+        if state.outcome is not None and state.run.id not in keep and state.run.id not in spared:
             shutil.rmtree(RunFolder(state.folder).checkpoints, ignore_errors=True)
 
 

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -18,10 +19,11 @@ import psutil
 from leverl.errors import ConfigError, EnvironmentProblem
 from leverl.record.run_record import Outcome
 from leverl.record.series import EMPTY, Series
-from leverl.tune.model import Run
+from leverl.tune.model import SEARCH, Run
 from leverl.tune.optuna_log import quiet_optuna
 from leverl.tune.space.space import Space
 from leverl.tune.store.decisions import write_decision
+from leverl.tune.store.rounds import read_rounds, write_round
 from leverl.tune.store.trouble import LOCK_SECONDS, database_errors
 
 DATABASE: Final = "study.db"
@@ -83,6 +85,7 @@ class Store:
             )
             self._folder = folder
             self._draft = draft
+            self._rounds = read_rounds(folder)
             self._entries = {entry.run.id: entry for entry in self._read()}
             undo.pop_all()
 
@@ -103,6 +106,21 @@ class Store:
     def entries(self) -> tuple[Entry, ...]:
         """All runs, in order of start. A run that was retried counts once, as it ended last."""
         return tuple(self._entries.values())
+
+    @property
+    def rounds(self) -> int:
+        """Rounds that are over and have been followed by another."""
+        return len(self._rounds)
+
+    @property
+    def earlier(self) -> frozenset[str]:
+        """Ids of the runs of these rounds: they count as runs of the search."""
+        return frozenset(chain(*self._rounds))
+
+    def begin_round(self) -> None:
+        """From now on all runs so far count as runs of the search."""
+        self._rounds = write_round(self._folder, self._rounds, list(self._entries))
+        self._entries = {entry.run.id: entry for entry in self._read()}
 
     def entry(self, run_id: str) -> Entry:
         """The run with this id, which has to exist."""
@@ -186,7 +204,7 @@ class Store:
                 said[_RUN]["params"],
                 said["seed"],
                 said[_RUN]["until"],
-                said["phase"],
+                SEARCH if said["run_id"] in self.earlier else said["phase"],
             ),
             folder=self._folder / said["folder"],
             **said[_PROCESS],

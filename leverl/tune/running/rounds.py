@@ -1,0 +1,54 @@
+"""More budget for a study that is over: another round, which learns from all that was found before."""
+
+from leverl.errors import ConfigError
+from leverl.tune.budget import Account
+from leverl.tune.plan import Plan
+from leverl.tune.store.observe import observe
+from leverl.tune.store.outputs import keep_earlier, read_clock
+from leverl.tune.store.storage import Store
+from leverl.tune.strategy import DONE
+from leverl.tune.study import Study
+
+
+def another_round(plan: Plan, store: Store, parallel: int) -> str:
+    """Begin another round if the study is over and its budget allows one; returns what to tell, or "".
+
+    Search goes on first. To it, all runs so far count as runs of the search, for it learns from their scores;
+    therefore the race and the confirmation of the new round take seeds that no run has used.
+
+    Raises:
+        ConfigError: the study is over and what is left of its budget is too little for a round. Nothing was changed.
+    """
+    history = observe(store.entries, plan.measure, maximize=plan.study.maximize)
+    seconds, _ = read_clock(plan.folder)
+    account = Account(plan.study.budget, history, seconds, parallel)
+    step = plan.strategy.next(history, 1, account)
+    if step.phase != DONE or step.out_of_budget:
+        return ""  # it goes on where it was
+    needed = plan.study.reserved_runs + 1
+    if account.runs_left < needed:
+        raise ConfigError(
+            f"{plan.folder} is over, and its new budget leaves {account.runs_left:.3g} runs. Another round takes at "
+            f"least {needed}: one to search, {plan.study.race_runs} to race and {plan.study.confirm_runs} to confirm "
+            f"on fresh seeds{_at_least(plan.study, len(history.runs))}."
+        )
+    keep_earlier(plan.folder, store.rounds + 1)
+    store.begin_round()
+    return (
+        f"round {store.rounds + 1}: the search goes on with all {len(history.runs)} runs so far; race and confirmation "
+        "will take fresh seeds"
+    )
+
+
+def _at_least(study: Study, done: int) -> str:
+    """The smallest budget of runs for another round: what race and confirmation take grows with the budget."""
+    if study.budget.trials is None:
+        return ""
+    trials = done + 1
+    while trials - done <= _with_trials(study, trials).reserved_runs:
+        trials += 1
+    return f" (budget.trials={trials} or more)"
+
+
+def _with_trials(study: Study, trials: int) -> Study:
+    return study.model_copy(update={"budget": study.budget.model_copy(update={"trials": trials})})

@@ -1,6 +1,7 @@
 """eval, levers, env, report: output for people and for programs."""
 
 import json
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,8 @@ def test_env(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["devices"][0] == "cpu"
     assert found["memory"]["total"] >= found["memory"]["available"] > 0
     assert found["disk"]["free"] > 0
-    assert set(found["extras"]) == {"datasets", "math-verify", "reasoning-gym", "nvml"}
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    assert set(found["extras"]) == set(project["project"]["optional-dependencies"]) - {"all"}
 
 
 def test_env_says_how_to_install_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,11 +13,10 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, Final, TypeVar
 
-from leverl.plugins import Dependency
+from leverl.plugins import MLFLOW
 from leverl.record.run_record import Outcome
 from leverl.record.tracking import Ending, TrackedRun, TrackedStudy, Tracker, Value, Verdict
 
-MLFLOW: Final = Dependency("mlflow", "mlflow")
 _EXPERIMENT: Final = "leverl"
 _ID_TAG: Final = "leverl.id"
 _MOST_AT_ONCE: Final = 100  # parameters or tags in a request

@@ -8,9 +8,9 @@ import time
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from leverl.plugins import Dependency
+from leverl.plugins import TENSORBOARD
 from leverl.record.run_record import Outcome
 from leverl.record.tracking import (
     Ending,
@@ -22,8 +22,6 @@ from leverl.record.tracking import (
     Verdict,
     scalars,
 )
-
-TENSORBOARD: Final = Dependency("tensorboard", "tensorboard")
 
 
 def create() -> Tracker:

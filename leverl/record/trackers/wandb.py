@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from leverl.plugins import Dependency
+from leverl.plugins import WANDB
 from leverl.record.run_record import Outcome
 from leverl.record.tracking import Ending, TrackedRun, TrackedStudy, Tracker, Value, Verdict
 
-WANDB: Final = Dependency("wandb", "wandb")
 _LONGEST: Final = 128  # of ids, names and groups
 _PROJECT: Final = "leverl"
 

@@ -10,14 +10,12 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, Final
 
-from leverl.plugins import Dependency
+from leverl.plugins import AX
 from leverl.tune.model import History, Params, ParamValue, Sampler
 from leverl.tune.samplers._resolve import one_by_one
 from leverl.tune.samplers._told import Told, told, worst
 from leverl.tune.space.axis import Axis, same
 from leverl.tune.space.space import SWITCH, Space
-
-AX: Final = Dependency("ax", "ax")
 
 _OBJECTIVE: Final = "score"
 _INITIAL: Final = 5

@@ -5,18 +5,16 @@ Bergstra et al. 2011. Hyperopt itself counts trials that failed or still run amo
 
 import math
 from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from leverl.plugins import Dependency
+from leverl.plugins import HYPEROPT
 from leverl.tune.model import History, Params, ParamValue, Sampler
 from leverl.tune.samplers._resolve import one_by_one
 from leverl.tune.samplers._told import Told, told
 from leverl.tune.space.axis import Axis, same
 from leverl.tune.space.space import SWITCH, Space
-
-HYPEROPT: Final = Dependency("hyperopt", "hyperopt")
 
 
 class HyperoptTPE:

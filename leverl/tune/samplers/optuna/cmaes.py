@@ -4,20 +4,16 @@ CMA-ES has a state, the distribution that it samples from. It is rebuilt by repl
 for every configuration in order and told what was run in its place.
 """
 
-from typing import Final
-
 import optuna
 from optuna.distributions import CategoricalDistribution
 
 from leverl.errors import ConfigError
-from leverl.plugins import Dependency
+from leverl.plugins import CMAES
 from leverl.tune.model import History, Params, Sampler
 from leverl.tune.samplers._resolve import one_by_one
 from leverl.tune.samplers._told import told, worst
 from leverl.tune.samplers.optuna._study import create_study, silent, trials
 from leverl.tune.space.space import Space
-
-CMAES: Final = Dependency("cmaes", "cmaes")
 
 
 class OptunaCmaEs:

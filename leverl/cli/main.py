@@ -37,6 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         problem = outside_problem(error)
         return _tell(problem, arguments) if problem else _tell_unexpected(error)
+    except ImportError as error:
+        problem = missing_package(error)
+        return _tell(problem, arguments) if problem else _tell_unexpected(error)
     except Exception as error:  # noqa: BLE001 - the outermost frame: whatever is left is a bug, and is shown whole
         return _tell_unexpected(error)
 
@@ -79,6 +82,19 @@ def outside_problem(error: OSError) -> EnvironmentProblem | None:
         )
     else:
         return None
+    problem.__cause__ = error
+    return problem
+
+
+def missing_package(error: ImportError) -> EnvironmentProblem | None:
+    """What to say when another package is missing or broken; None when it is leverl's own module."""
+    package = (error.name or "").partition(".")[0]
+    if package in ("", "leverl"):
+        return None
+    problem = EnvironmentProblem(
+        f"Python package '{package}' cannot be imported ({error}). It comes with leverl: install both anew in this "
+        f"environment ({sys.executable} -m pip install leverl). -v shows where it is needed."
+    )
     problem.__cause__ = error
     return problem
 

@@ -79,7 +79,7 @@ def run_study(
     plan = prepare(spec, folder, backend)
     if not resume:  # what `default` means now is what it means for the whole study
         spec = spec.model_copy(update={"space": plan.space.in_words()})
-    side_by_side = places(spec, parallel)
+    side_by_side, watcher = places(spec, parallel), observer or Unwatched()
     refuse_network(_existing(folder))
     check_space(folder, least_free)
     if not resume:
@@ -88,10 +88,11 @@ def run_study(
     with locked(folder), clear_errors(folder / DATABASE):
         if not resume:
             write_atomically(folder / STUDY_FILE, dump_study(spec))
-        with open_store(plan, (observer or Unwatched()).event) as store:
+        with open_store(plan, watcher.event) as store:
             if stored is not None:
-                if spec.budget != stored.budget and (news := another_round(plan, store, side_by_side)):
-                    (observer or Unwatched()).event(news)
+                if spec.budget != stored.budget:
+                    before = prepare(stored, folder, backend)
+                    another_round(before, plan, store, side_by_side, watcher.event)
                 write_atomically(folder / STUDY_FILE, dump_study(spec))
             (folder / WINNER).unlink(missing_ok=True)
             hands = executor or LocalExecutor()
@@ -100,12 +101,12 @@ def run_study(
                     plan,
                     store,
                     hands,
-                    observer or Unwatched(),
+                    watcher,
                     parallel=side_by_side,
                     poll_seconds=poll_seconds,
                     refresh_seconds=refresh_seconds,
                 )
-                return _conduct(plan, store, scheduler, observer or Unwatched(), retry_failed)
+                return _conduct(plan, store, scheduler, watcher, retry_failed)
             finally:
                 hands.close()
 

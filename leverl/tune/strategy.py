@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from leverl.tune.bounds import allowed
 from leverl.tune.budget import Account
@@ -25,7 +26,7 @@ from leverl.tune.model import (
     Start,
     Stop,
 )
-from leverl.tune.phases.confirm import Confirm
+from leverl.tune.phases.confirm import Confirm, pairs
 from leverl.tune.phases.local_grid import LocalGrid
 from leverl.tune.phases.race import Race
 from leverl.tune.phases.search import Search
@@ -35,6 +36,8 @@ from leverl.tune.stopping.rules import StopRules
 from leverl.tune.study import LOCAL_CELLS, Study
 
 DONE = "done"
+
+_LEAST_SEARCH: Final = 2  # the base, and something to compare it with
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Strategy:
         history = replace(history, spent=account.spent)
         finished: list[tuple[str, str]] = []
         for phase in self.phases:
-            left = account.runs_left - self._reserve_after(phase.name)
+            left = account.runs_left - self._reserve_after(phase.name, account)
             room = free if math.isinf(left) else max(min(free, math.floor(left + 1e-9)), 0)
             decisions = phase.next(history, room)
             over = [decision for decision in decisions if isinstance(decision, Finish)]
@@ -111,10 +114,19 @@ class Strategy:
         """Which configurations keep the bounds on metrics."""
         return allowed(self.space.metric_constraints)
 
-    def _reserve_after(self, phase: str) -> int:
-        """Runs kept for the phases after `phase`."""
-        kept = {CONFIRM: 0, RACE: self.study.confirm_runs}.get(phase, self.study.reserved_runs)
-        return kept + (self._cells if phase == SEARCH else 0)
+    def _reserve_after(self, phase: str, account: Account) -> int:
+        """Runs kept for the phases after `phase`; none where the budget pays for no proof, and a search is all it buys.
+
+        Limits on time, steps or tokens become runs as soon as one has shown what it costs.
+        """
+        proof = {CONFIRM: 0, RACE: self.study.confirm_runs}
+        if phase in proof:
+            return proof[phase]
+        total = len(account.history.runs) + account.runs_left
+        race = self.study.race_runs_of(total)
+        if total < _LEAST_SEARCH + race + self.study.confirm_runs:
+            return 0
+        return race + self.study.confirm_runs + (self._cells if phase == SEARCH else 0)
 
     @property
     def _cells(self) -> int:
@@ -138,6 +150,8 @@ class Strategy:
             RACE: self.study.race_runs,
             CONFIRM: self.study.confirm_runs,
         }
+        if latest == CONFIRM:  # until then nobody knows what the race leaves over
+            expected[CONFIRM] = 2 * pairs(history, self.study.seeds.confirm, self.study.budget.trials)
         past = names[: names.index(latest)]
         return {name: len(history.in_phase(name)) if name in past else expected[name] for name in names}
 
@@ -190,7 +204,15 @@ def build(
         confidence=study.race.confidence,
         allowed=keeps,
     )
-    proof = Confirm(space, study.seeds_of(CONFIRM), until, epsilon=study.race.epsilon, allowed=keeps)
+    proof = Confirm(
+        space,
+        study.seeds_of(CONFIRM),
+        until,
+        least=study.seeds.confirm,
+        runs=study.budget.trials,
+        epsilon=study.race.epsilon,
+        allowed=keeps,
+    )
     phases: list[Phase] = [search, *([cells] if study.local_grid else []), race, proof]
     stopping = study.stopping
     rules = StopRules(

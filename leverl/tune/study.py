@@ -1,5 +1,6 @@
 """What a study is: base configuration, space, strategy, seeds, stopping and budget, checked."""
 
+import math
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,6 +15,9 @@ LOCAL_CELLS: Final = 9
 
 REPLICATES: Final = 4
 """Seeds that a configuration may get in the search, at most: those that decide get more in the race."""
+
+MOST_PROOF: Final = 2
+"""Times `seeds.confirm` that winner and base get at most: runs that the race did not need go into the proof."""
 
 _FIRST_SEED: Final = {SEARCH: 1000, GRID: 1000, RACE: 2000, CONFIRM: 3000}
 _SEEDS_PER_STUDY_SEED: Final = 10_000
@@ -47,7 +51,7 @@ class Seeds(_Part):
     search: int = Field(1, ge=1, le=_MOST_SEEDS)
     duplicates: int | None = Field(None, ge=0, le=100)  # start-up configurations with a second seed
     race: int = Field(4, ge=1, le=_MOST_SEEDS)  # at most, for each finalist
-    confirm: int = Field(5, ge=2, le=_MOST_SEEDS)
+    confirm: int = Field(5, ge=2, le=_MOST_SEEDS)  # at least, for the winner and the base each
 
 
 class Race(_Part):
@@ -129,7 +133,7 @@ class Study(_Part):
             SEARCH: max(self.seeds.search, REPLICATES),
             GRID: 1,
             RACE: self.seeds.race,
-            CONFIRM: self.seeds.confirm,
+            CONFIRM: MOST_PROOF * self.seeds.confirm,
         }[phase]
         first = self.seed * _SEEDS_PER_STUDY_SEED + _FIRST_SEED[phase]
         return tuple(range(first, first + count))
@@ -141,14 +145,18 @@ class Study(_Part):
 
     @property
     def race_runs(self) -> int:
-        """Runs kept for the race: a share of what the confirmation leaves, enough for a pair at least."""
+        """Runs kept for the race."""
+        return self.race_runs_of(math.inf if self.budget.trials is None else self.budget.trials)
+
+    def race_runs_of(self, total: float) -> int:
+        """Runs kept for the race in a study of `total` runs: a share of what the confirmation leaves, but a pair."""
         finalists = self.race.finalists
         if finalists == 1:
             return 0
         most = finalists * self.seeds.race
-        if self.budget.trials is None:
+        if math.isinf(total):
             return most
-        return min(most, max(2, round(_RACE_SHARE * (self.budget.trials - self.confirm_runs))))
+        return min(most, max(2, round(_RACE_SHARE * (total - self.confirm_runs))))
 
     @property
     def reserved_runs(self) -> int:

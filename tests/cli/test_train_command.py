@@ -192,6 +192,12 @@ def test_outcomes_and_exit_codes(
         ),
         (FileNotFoundError(errno.ENOENT, "No such file", "runs/a"), 3, "This is a bug in leverl"),
         (ZeroDivisionError("x"), 3, "This is a bug in leverl"),
+        (
+            ModuleNotFoundError("No module named 'x.y'", name="x.y"),
+            4,
+            "Python package 'x' cannot be imported",
+        ),
+        (ImportError("cannot import name", name="leverl.api"), 3, "This is a bug in leverl"),
     ],
 )
 def test_errors_become_one_message_and_their_exit_code(

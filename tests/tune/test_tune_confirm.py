@@ -16,7 +16,9 @@ SPACE = Space(AXES, (), {"x": 1}, lambda params: Resolved(None, params))  # type
 
 
 def confirm(*seeds: int, **more: Any) -> Confirm:
-    return Confirm(SPACE, seeds or (3000, 3001), lambda params: 4 + len(params), model=False, **more)
+    seeds = seeds or (3000, 3001)
+    more = {"least": len(seeds), **more}
+    return Confirm(SPACE, seeds, lambda params: 4 + len(params), model=False, **more)
 
 
 def ids(decisions: Sequence[Any]) -> list[str]:
@@ -75,3 +77,24 @@ def test_the_configuration_is_fixed_once_it_has_begun(tools: ModuleType) -> None
 def test_limits_are_kept(tools: ModuleType) -> None:
     phase = confirm(allowed=lambda _, name: name != "c001")
     assert phase.next(tools.history(*searched(tools)), 2) == [Finish("the base leads")]
+
+
+def test_runs_that_the_race_did_not_need_go_into_the_proof(tools: ModuleType) -> None:
+    def started(runs: int, *more: RunState) -> list[str]:
+        return ids(confirm(*range(3000, 3006), least=3, runs=runs).next(tools.history(*states, *more), 99))
+
+    states = searched(tools)
+    assert [len(started(runs)) for runs in (4, 10, 12, 13, 16, 99)] == [6, 6, 8, 8, 12, 12]
+    # what the proof itself finds decides nothing
+    lost = tools.state("c001", {"x": 2}, None, seed=3000, phase=CONFIRM, outcome=Outcome.CRASHED)
+    assert [*started(12, lost), lost.run.id] == [*started(12)[1:], "001-s3000"]
+
+
+def test_seeds_of_an_earlier_round_prove_nothing_new(tools: ModuleType) -> None:
+    states = [*searched(tools), tools.state("c001", {"x": 2}, 0.8, seed=3001)]
+    assert ids(confirm().next(tools.history(*states), 9)) == [
+        "001-s3002",
+        "000-s3002",
+        "001-s3003",
+        "000-s3003",
+    ]

@@ -1,6 +1,8 @@
 """More budget for a study that is over."""
 
+import os
 import shutil
+import signal
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
@@ -10,6 +12,7 @@ import pytest
 from leverl.errors import ConfigError
 from leverl.record.layout import RunFolder
 from leverl.tune.model import CONFIRM, RACE, SEARCH, StudyView
+from leverl.tune.running.interruption import StudyInterrupted
 from leverl.tune.running.scheduler import Scheduler
 from leverl.tune.view import read_study
 
@@ -64,10 +67,25 @@ def test_a_third_round_and_a_new_database(folder: Path, tools: ModuleType) -> No
     for trials in (20, 30):
         tools.tune(folder.parent, folder, resume=True, overrides=[f"budget.trials={trials}"])
     before = read_study(folder)
-    assert seeds(before, CONFIRM) == {43004, 43005}
+    assert seeds(before, CONFIRM) == {43008, 43009}
     (folder / "study.db").unlink()
     tools.tune(folder.parent, folder, resume=True)
     assert read_study(folder).history == before.history
+
+
+def test_more_runs_do_not_prolong_a_proof_that_has_begun(tmp_path: Path, tools: ModuleType) -> None:
+    def interrupt(view: StudyView) -> None:
+        if view.phase == CONFIRM:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    recorder = tools.Recorder()
+    recorder.refreshed = interrupt
+    with pytest.raises(StudyInterrupted):
+        tools.tune(tmp_path, tools.study(), observer=recorder)
+    with pytest.raises(ConfigError, match="is confirming its winner: more runs now"):
+        tools.tune(tmp_path, tmp_path / "s", resume=True, overrides=["budget.trials=20"])
+    tools.tune(tmp_path, tmp_path / "s", resume=True)
+    assert len(read_study(tmp_path / "s").history.in_phase(CONFIRM)) == 4
 
 
 @pytest.mark.parametrize("trials", [11, 16])

@@ -141,7 +141,7 @@ def test_a_study_that_is_over_is_only_read_again(copied: Path, tools: ModuleType
 def test_a_resumed_study_keeps_what_makes_its_runs_comparable(copied: Path, tools: ModuleType) -> None:
     with pytest.raises(ConfigError, match="'steps' cannot change in a study that has begun"):
         tools.tune(copied.parent, copied, {}, resume=True, overrides=["steps=9"])
-    tools.tune(copied.parent, copied, {}, resume=True, overrides=["budget.hours=2"])
+    tools.tune(copied.parent, copied, {}, resume=True, overrides=["budget.hours=2", "budget.trials=20"])
     assert read_study(copied).budget_seconds == 7200
 
 

@@ -102,6 +102,38 @@ def test_planned_runs(tools: ModuleType) -> None:
     assert local.planned(History(())) == {SEARCH: 21, GRID: 9, RACE: 2, CONFIRM: 4}
 
 
+def test_runs_left_over_are_planned_for_the_proof_once_it_has_begun(tools: ModuleType) -> None:
+    found = strategy(tools, budget={"trials": 13})
+    states = searched(tools)
+    assert found.planned(tools.history(*states))[CONFIRM] == 4
+    states.append(tools.state("c001", P2, None, seed=3000, phase=CONFIRM, outcome=None))
+    assert found.planned(tools.history(*states))[CONFIRM] == 8
+
+
+@pytest.mark.parametrize("budget", [{"steps": 4 * 60}, {"tokens": 60_000}, {"hours": 60 * 50 / 3600}])
+def test_what_is_kept_for_the_race_is_a_share_of_what_the_budget_buys(
+    tools: ModuleType, budget: dict[str, float]
+) -> None:
+    """Sixty runs, of which four are for the proof: 17 for the race, as with a budget of sixty runs."""
+    seeds = {"search": 1, "race": 10, "confirm": 2}
+    found = strategy(tools, budget=budget, seeds=seeds)
+    states = [tools.state(f"c{n:03d}", P2 if n else {}, 0.1, seconds=100.0) for n in range(38)]
+    assert step(found, tools.history(*states), 2, seconds=50 * 38).phase == SEARCH
+    states += [tools.state("c038", P2, 0.1, seconds=100.0)]
+    assert step(found, tools.history(*states), 1, seconds=50 * 39).phase == RACE
+    assert strategy(tools, budget={"trials": 60}, seeds=seeds).study.race_runs == 17
+
+
+def test_a_budget_that_pays_for_no_proof_is_searched_with(tools: ModuleType) -> None:
+    found = strategy(tools, budget={"hours": 1}, seeds={"search": 1, "race": 1, "confirm": 5})
+    states = [
+        tools.state("c000", {}, 0.5, seconds=1200.0)
+    ]  # six runs on two places: the proof alone takes ten
+    assert step(found, tools.history(*states), 2, seconds=600).phase == SEARCH
+    states += [tools.state(f"c{n:03d}", p, 0.4, seconds=1200.0) for n, p in enumerate((P2, P3, P4), 1)]
+    assert step(found, tools.history(*states), 2, seconds=2400).phase == SEARCH
+
+
 def test_duplicates_are_a_part_of_a_search_that_can_afford_them(tools: ModuleType) -> None:
     seeds = {"search": 1, "race": 1, "confirm": 2}
     small, large = (strategy(tools, seeds=seeds, budget={"trials": trials}).phases[0] for trials in (10, 60))

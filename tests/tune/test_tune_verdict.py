@@ -136,6 +136,13 @@ def test_a_leading_base_needs_no_proof(tools: ModuleType) -> None:
     )
 
 
+def test_a_study_of_the_base_alone_compares_nothing(tools: ModuleType) -> None:
+    history = tools.history(tools.state("c000", {}, 0.9), tools.state("c001", P1, outcome=Outcome.CRASHED))
+    assert conclude(history).verdict == "Nothing but the base has a score: keep it."
+    ended = conclude(history, cut_short="budget.hours = 2").verdict
+    assert ended == "Ended by budget.hours = 2: nothing but the base has a score: keep it."
+
+
 def test_minimising_turns_everything_round(tools: ModuleType) -> None:
     states = [tools.state("c000", {}, 0.5), tools.state("c001", P1, 0.2)]
     states += [tools.state("c000", {}, 0.5 + 0.01 * s, seed=3000 + s, phase=CONFIRM) for s in range(3)]

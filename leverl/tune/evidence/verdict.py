@@ -50,7 +50,8 @@ def conclude(
     Raises:
         TrainingFailed: no run has a score.
     """
-    if search_knowledge(space, history, model=False) is None:
+    known = search_knowledge(space, history, model=False)
+    if known is None:
         raise TrainingFailed(f"no run has a score. {_first_trouble(history)}")
     best = recommend(space, history, allowed=allowed, epsilon=epsilon, model=model)
     name = confirmed(history) or (best.config_id if best else None)
@@ -59,10 +60,12 @@ def conclude(
             BASE, None, "No configuration with a score keeps the study's limits: keep the base."
         )
     if name == BASE:
-        ended = f"Ended by {cut_short}: no" if cut_short else "No"
-        return Conclusion(
-            BASE, None, f"{ended} gain shown over the base, which leads ({_belief(best)}): keep it."
-        )
+        if len(known.belief.ids) == 1:
+            text = "nothing but the base has a score: keep it."
+        else:
+            text = f"no gain shown over the base, which leads ({_belief(best)}): keep it."
+        ended = f"Ended by {cut_short}: {text}" if cut_short else text[0].upper() + text[1:]
+        return Conclusion(BASE, None, ended)
     case = _Case(space, history, name, best, compare(history, name), model)
     if cut_short:
         return Conclusion(name, case.comparison, _unfinished(case, cut_short))

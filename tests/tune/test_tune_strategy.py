@@ -114,14 +114,14 @@ def test_runs_left_over_are_planned_for_the_proof_once_it_has_begun(tools: Modul
 def test_what_is_kept_for_the_race_is_a_share_of_what_the_budget_buys(
     tools: ModuleType, budget: dict[str, float]
 ) -> None:
-    """Sixty runs, of which four are for the proof: 17 for the race, as with a budget of sixty runs."""
+    """Sixty runs, of which four are for the proof: 8 for the race, as with a budget of sixty runs."""
     seeds = {"search": 1, "race": 10, "confirm": 2}
     found = strategy(tools, budget=budget, seeds=seeds)
-    states = [tools.state(f"c{n:03d}", P2 if n else {}, 0.1, seconds=100.0) for n in range(38)]
-    assert step(found, tools.history(*states), 2, seconds=50 * 38).phase == SEARCH
-    states += [tools.state("c038", P2, 0.1, seconds=100.0)]
-    assert step(found, tools.history(*states), 1, seconds=50 * 39).phase == RACE
-    assert strategy(tools, budget={"trials": 60}, seeds=seeds).study.race_runs == 17
+    states = [tools.state(f"c{n:03d}", P2 if n else {}, 0.1, seconds=100.0) for n in range(47)]
+    assert step(found, tools.history(*states), 2, seconds=50 * 47).phase == SEARCH
+    states += [tools.state("c047", P2, 0.1, seconds=100.0)]
+    assert step(found, tools.history(*states), 1, seconds=50 * 48).phase == RACE
+    assert strategy(tools, budget={"trials": 60}, seeds=seeds).study.race_runs == 8
 
 
 def test_a_budget_that_pays_for_no_proof_is_searched_with(tools: ModuleType) -> None:

@@ -33,6 +33,11 @@ class Account:
         return min(max(shares, default=0.0), 1.0)
 
     @property
+    def counts_time(self) -> bool:
+        """Whether a quick run uses up less than a slow one."""
+        return self.budget.hours is not None or self.budget.gpu_hours is not None
+
+    @property
     def runs_left(self) -> float:
         """Runs that can still be started; infinite without a limit, or where no run has shown its cost yet."""
         left = [self._left(used, limit, unit) for used, limit, unit in self._measured()]

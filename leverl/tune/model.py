@@ -90,6 +90,7 @@ class History:
     runs: tuple[RunState, ...]
     maximize: bool = True
     spent: float = 0.0  # share of the budget that is used up, between 0 and 1; 0 without a budget
+    counts_time: bool = False  # the budget does, so that quick runs leave more of it
 
     def of(self, config_id: str, phase: str | None = None) -> tuple[RunState, ...]:
         """Runs of a configuration, of one phase or of all."""

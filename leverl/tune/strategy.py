@@ -65,7 +65,7 @@ class Strategy:
 
         A phase ends when it says so, or when the budget that is left is needed by the phases after it.
         """
-        history = replace(history, spent=account.spent)
+        history = replace(history, spent=account.spent, counts_time=account.counts_time)
         finished: list[tuple[str, str]] = []
         for phase in self.phases:
             left = account.runs_left - self._reserve_after(phase.name, account)

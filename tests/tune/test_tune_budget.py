@@ -69,3 +69,10 @@ def test_the_tightest_limit_counts(tools: ModuleType) -> None:
     assert found.spent == pytest.approx(8 / 12)
     over = account({"trials": 30, "steps": 8}, *states)
     assert (over.runs_left, over.exhausted) == (0.0, "budget.steps = 8")
+
+
+def test_only_a_budget_of_time_makes_quick_runs_worth_more() -> None:
+    counted = [
+        account(budget).counts_time for budget in ({"trials": 9, "steps": 9}, {"hours": 1}, {"gpu_hours": 1})
+    ]
+    assert counted == [False, True, True]

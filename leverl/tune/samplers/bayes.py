@@ -42,6 +42,7 @@ class BayesSampler:
             seed=self._seed,
             n=n,
             spent=history.spent,
+            counts_time=history.counts_time,
             cells=self._cells(space),
             startup=self._startup,
             at=space.at,

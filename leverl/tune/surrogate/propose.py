@@ -46,6 +46,7 @@ def propose(
     seed: int,
     n: int,
     spent: float = 0.0,
+    counts_time: bool = False,
     replicates: bool = True,
     cells: Sequence[Params] | None = None,
     startup: int | None = None,
@@ -59,7 +60,8 @@ def propose(
         admit: the configuration without levers that have no effect; None where it cannot run.
         candidates: up to so many random configurations; only those that score well are asked whether they can run.
         seed: together with the number of runs in `found` it decides all chance.
-        spent: share of the budget that is used up, between 0 and 1; fades cost-awareness.
+        spent: share of the budget that is used up, between 0 and 1.
+        counts_time: whether the budget counts what runs cost; then cheap ones are preferred, less as it is spent.
         replicates: whether a configuration that has a value may be proposed again (for another seed, or for the
             rest of a run that was stopped early).
         cells: all admissible configurations of a small finite space, scored instead of random candidates.
@@ -67,7 +69,9 @@ def propose(
         at: the configuration at a point of the unit cube, for that design; None: each axis by itself.
     """
     place = each_axis_alone(axes) if at is None else at
-    asked = _Asked(tuple(axes), admit, candidates, seed, spent, replicates, cells, startup, place)
+    asked = _Asked(
+        tuple(axes), admit, candidates, seed, spent, counts_time, replicates, cells, startup, place
+    )
     runs, proposals = list(found), []
     for _ in range(n):
         params = _next(asked, runs)
@@ -85,6 +89,7 @@ class _Asked:
     candidates: Candidates
     seed: int
     spent: float
+    counts_time: bool
     replicates: bool
     cells: Sequence[Params] | None
     startup: int | None
@@ -173,8 +178,10 @@ class _Merit:
     def log(self, params: Sequence[Params], x: Floats) -> Floats:
         chance = self.surrogate.feasibility.probability(x)
         feasible = np.log(np.maximum(chance, 1e-12)) - _VETO * np.maximum(self.least_chance - chance, 0.0)
-        cost = (1.0 - min(max(self.asked.spent, 0.0), 1.0)) * self.surrogate.cost.log_cost(x)
-        return np.asarray(feasible - cost + self.prior_weight * self._log_prior(params))
+        merit = feasible + self.prior_weight * self._log_prior(params)
+        if self.asked.counts_time:
+            merit -= (1.0 - min(max(self.asked.spent, 0.0), 1.0)) * self.surrogate.cost.log_cost(x)
+        return np.asarray(merit)
 
     def _log_prior(self, params: Sequence[Params]) -> Floats:
         axes = [(axis, axis.prior) for axis in self.asked.axes if axis.prior is not None]

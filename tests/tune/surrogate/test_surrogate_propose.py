@@ -213,5 +213,8 @@ def test_cheap_runs_come_first_while_there_is_budget() -> None:
         done(p, -abs(float(p["a"]) - 0.5) + 0.02 * float(p["b"]), cost=100 ** float(p["b"])) for p in known
     ]
     new = [CELLS[6], CELLS[8]]
-    early, late = (ask(found, 1, LATTICE, cells=new, spent=spent, replicates=False) for spent in (0.0, 1.0))
-    assert (early, late) == ([new[0]], [new[1]])
+    early, late, indifferent = (
+        ask(found, 1, LATTICE, cells=new, spent=spent, counts_time=counts, replicates=False)
+        for spent, counts in ((0.0, True), (1.0, True), (0.0, False))
+    )
+    assert (early, late, indifferent) == ([new[0]], [new[1]], [new[1]])  # a budget of runs has no price

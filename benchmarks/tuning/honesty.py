@@ -37,6 +37,7 @@ from leverl.tune.study import Budget, Study, Target
 
 RUNS: Final = 27  # of search and race
 PROOF: Final = 10
+CANDIDATES: Final = 15  # beside the base; where there is little doubt the search looks at a few more
 GAIN: Final = 2.0  # of the best configuration over the base, in standard deviations between seeds
 SAVED_EVERY: Final = 20
 STEPS: Final = 10  # of a run: any number, for there are no curves
@@ -96,8 +97,7 @@ def _strategy(seed: int) -> Strategy:
 
 def _truths(strategy: Strategy, truth: Truth, generator: np.random.Generator) -> Mapping[str, float]:
     """True means by configuration. Random suggestions do not depend on scores, so they are known in advance."""
-    planned = (strategy.study.search_runs or 0) - strategy.study.duplicates
-    found = [SPACE.base_params(), *strategy.sampler.suggest(SPACE, History(()), planned - 1)]
+    found = [SPACE.base_params(), *strategy.sampler.suggest(SPACE, History(()), RUNS)]
     points = np.array([[axis.unit(params[axis.name]) for axis in SPACE.axes] for params in found])
     means = truth(points, generator)
     return {f"c{number:03d}": float(mean) for number, mean in enumerate(means)}
@@ -119,24 +119,25 @@ def flat(points: FloatArray, _: np.random.Generator) -> FloatArray:
 
 
 def better(count: int) -> Truth:
-    """`count` of the configurations are better by GAIN, wherever they lie; all others equal the base."""
+    """`count` of the candidates are better by GAIN, wherever they lie; all others equal the base."""
 
     def truth(points: FloatArray, generator: np.random.Generator) -> FloatArray:
         means = np.zeros(len(points))
-        means[1 + generator.permutation(len(points) - 1)[:count]] = GAIN
+        means[1 + generator.permutation(CANDIDATES)[:count]] = GAIN
         return means
 
     return truth
 
 
 def bump(points: FloatArray, generator: np.random.Generator) -> FloatArray:
-    """A round hill with its top anywhere; in units in which the best configuration is better by GAIN."""
+    """A round hill with its top anywhere; in units in which the best candidate is better by GAIN."""
     while True:
         top = generator.random(points.shape[1])
         height = np.exp(-np.sum((points - top) ** 2, axis=1) / (2 * 0.3**2))
         gains = height - height[0]
-        if gains.max() > 0.2:  # else the base stands at the top, and there is nothing to gain
-            return np.asarray(GAIN * gains / gains.max())
+        highest = gains[: CANDIDATES + 1].max()
+        if highest > 0.2:  # else the base stands at the top, and there is nothing to gain
+            return np.asarray(GAIN * gains / highest)
 
 
 def gaussian(repeat: int, config_id: str, seed: int) -> float:

@@ -7,6 +7,7 @@ from typing import Final
 
 from leverl.tune.bounds import allowed
 from leverl.tune.budget import Account
+from leverl.tune.evidence.doubt import doubt
 from leverl.tune.evidence.recommendation import Allowed, incumbent, recommend
 from leverl.tune.evidence.verdict import Conclusion, conclude
 from leverl.tune.model import (
@@ -117,13 +118,14 @@ class Strategy:
     def _reserve_after(self, phase: str, account: Account) -> int:
         """Runs kept for the phases after `phase`; none where the budget pays for no proof, and a search is all it buys.
 
-        Limits on time, steps or tokens become runs as soon as one has shown what it costs.
+        Limits on time, steps or tokens become runs as soon as one has shown what it costs. The race is kept few where
+        seeds hardly matter: there a look at another configuration tells more than another look at the same.
         """
         proof = {CONFIRM: 0, RACE: self.study.confirm_runs}
         if phase in proof:
             return proof[phase]
         total = len(account.history.runs) + account.runs_left
-        race = self.study.race_runs_of(total)
+        race = self.study.race_runs_of(total, doubt(account.history))
         if total < _LEAST_SEARCH + race + self.study.confirm_runs:
             return 0
         return race + self.study.confirm_runs + (self._cells if phase == SEARCH else 0)
@@ -145,9 +147,9 @@ class Strategy:
         latest = begun[-1] if begun else SEARCH
         names = [phase.name for phase in self.phases]
         expected = {
-            SEARCH: self._planned_search(len(history.in_phase(SEARCH))),
+            SEARCH: self._planned_search(history),
             GRID: self._cells,
-            RACE: self.study.race_runs,
+            RACE: self._planned_race(history),
             CONFIRM: self.study.confirm_runs,
         }
         if latest == CONFIRM:  # until then nobody knows what the race leaves over
@@ -155,8 +157,13 @@ class Strategy:
         past = names[: names.index(latest)]
         return {name: len(history.in_phase(name)) if name in past else expected[name] for name in names}
 
-    def _planned_search(self, started: int) -> int:
-        runs = self.study.search_runs
+    def _planned_race(self, history: History) -> int:
+        trials = self.study.budget.trials
+        return self.study.race_runs_of(math.inf if trials is None else trials, doubt(history))
+
+    def _planned_search(self, history: History) -> int:
+        started, trials = len(history.in_phase(SEARCH)), self.study.budget.trials
+        runs = None if trials is None else trials - self._planned_race(history) - self.study.confirm_runs
         size = self.space.size
         if self.study.sampler == "grid" and size is not None:
             cells = {

@@ -22,9 +22,9 @@ MOST_PROOF: Final = 2
 _FIRST_SEED: Final = {SEARCH: 1000, GRID: 1000, RACE: 2000, CONFIRM: 3000}
 _SEEDS_PER_STUDY_SEED: Final = 10_000
 _MOST_SEEDS: Final = 500
-_RACE_SHARE: Final = 0.15  # the search repeats what is in doubt by itself: measured in benchmarks/tuning
+_RACE_SHARE: Final = 0.3  # at most, where the spread between seeds is large
 _DUPLICATES: Final = 3
-_RUNS_PER_DUPLICATE: Final = 10
+_RUNS_PER_DUPLICATE: Final = 8
 
 
 class _Part(BaseModel):
@@ -145,18 +145,21 @@ class Study(_Part):
 
     @property
     def race_runs(self) -> int:
-        """Runs kept for the race."""
+        """Runs kept for the race as long as nothing is known of the noise."""
         return self.race_runs_of(math.inf if self.budget.trials is None else self.budget.trials)
 
-    def race_runs_of(self, total: float) -> int:
-        """Runs kept for the race in a study of `total` runs: a share of what the confirmation leaves, but a pair."""
+    def race_runs_of(self, total: float, doubt: float = 1.0) -> int:
+        """Runs kept for the race in a study of `total` runs: a share of what the confirmation leaves, but a pair.
+
+        The share is proportional to the `doubt` (0 … 1) in what the search has seen.
+        """
         finalists = self.race.finalists
         if finalists == 1:
             return 0
         most = finalists * self.seeds.race
         if math.isinf(total):
             return most
-        return min(most, max(2, round(_RACE_SHARE * (total - self.confirm_runs))))
+        return min(most, max(2, round(_RACE_SHARE * doubt * (total - self.confirm_runs))))
 
     @property
     def reserved_runs(self) -> int:

@@ -61,8 +61,8 @@ def test_a_study_spends_its_budget_on_search_race_and_proof(load: Callable[[str]
 
     history = play(_strategy(30), outcome)
     phases = [len(history.in_phase(name)) for name in (SEARCH, RACE, CONFIRM)]
-    assert phases[0] == 17
-    assert 2 <= phases[1] <= 3
+    assert 14 <= phases[0] <= 18
+    assert 2 <= phases[1] <= 6
     assert phases[2] == 2 * ((30 - phases[0] - phases[1]) // 2)  # what the race left over is proof
     assert all(state.scored and state.cost.seconds == 2.0 for state in history.runs)
     assert _strategy(30).conclude(history).config_id != BASE

@@ -65,4 +65,4 @@ def test_study_can_run(tmp_path: Path) -> None:
     study = load_study(EXAMPLES / "study.yaml")
     plan = prepare(study, tmp_path / study.name)
     check_space_can_run(plan)
-    assert study.search_runs == 17
+    assert study.search_runs == 14

@@ -110,18 +110,31 @@ def test_runs_left_over_are_planned_for_the_proof_once_it_has_begun(tools: Modul
     assert found.planned(tools.history(*states))[CONFIRM] == 8
 
 
+def test_where_seeds_hardly_matter_the_search_goes_on(tools: ModuleType) -> None:
+    """Thirty runs, four of them for the proof: eight for the race in full doubt, four in half of it."""
+    found = strategy(tools, budget={"trials": 30}, seeds={"search": 1, "race": 4, "confirm": 2})
+    scores = (0.1, 0.3, 0.5, 0.7, 0.9)
+    states = [tools.state(f"c{n:03d}", P2 if n else {}, score) for n, score in enumerate(scores)]
+    assert found.planned(tools.history(*states)) == {SEARCH: 18, RACE: 8, CONFIRM: 4}
+    again = [tools.state(f"c{n:03d}", P2 if n else {}, scores[n], seed=1001) for n in range(3)]
+    sure = tools.history(*states, *again)
+    assert found.planned(sure) == {SEARCH: 22, RACE: 4, CONFIRM: 4}
+    more = [tools.state(f"c{n:03d}", P2, 0.1) for n in range(5, 15)]
+    assert step(found, tools.history(*states, *again, *more), 1).phase == SEARCH
+
+
 @pytest.mark.parametrize("budget", [{"steps": 4 * 60}, {"tokens": 60_000}, {"hours": 60 * 50 / 3600}])
 def test_what_is_kept_for_the_race_is_a_share_of_what_the_budget_buys(
     tools: ModuleType, budget: dict[str, float]
 ) -> None:
-    """Sixty runs, of which four are for the proof: 8 for the race, as with a budget of sixty runs."""
+    """Sixty runs, of which four are for the proof: 17 for the race, as with a budget of sixty runs."""
     seeds = {"search": 1, "race": 10, "confirm": 2}
     found = strategy(tools, budget=budget, seeds=seeds)
-    states = [tools.state(f"c{n:03d}", P2 if n else {}, 0.1, seconds=100.0) for n in range(47)]
-    assert step(found, tools.history(*states), 2, seconds=50 * 47).phase == SEARCH
-    states += [tools.state("c047", P2, 0.1, seconds=100.0)]
-    assert step(found, tools.history(*states), 1, seconds=50 * 48).phase == RACE
-    assert strategy(tools, budget={"trials": 60}, seeds=seeds).study.race_runs == 8
+    states = [tools.state(f"c{n:03d}", P2 if n else {}, 0.1, seconds=100.0) for n in range(38)]
+    assert step(found, tools.history(*states), 2, seconds=50 * 38).phase == SEARCH
+    states += [tools.state("c038", P2, 0.1, seconds=100.0)]
+    assert step(found, tools.history(*states), 1, seconds=50 * 39).phase == RACE
+    assert strategy(tools, budget={"trials": 60}, seeds=seeds).study.race_runs == 17
 
 
 def test_a_budget_that_pays_for_no_proof_is_searched_with(tools: ModuleType) -> None:

@@ -39,6 +39,7 @@ from leverl.tune.study import LOCAL_CELLS, Study
 DONE = "done"
 
 _LEAST_SEARCH: Final = 2  # the base, and something to compare it with
+_PAIR: Final = 2  # the leader and its challenger
 
 
 @dataclass(frozen=True)
@@ -118,17 +119,30 @@ class Strategy:
     def _reserve_after(self, phase: str, account: Account) -> int:
         """Runs kept for the phases after `phase`; none where the budget pays for no proof, and a search is all it buys.
 
-        Limits on time, steps or tokens become runs as soon as one has shown what it costs. The race is kept few where
-        seeds hardly matter: there a look at another configuration tells more than another look at the same.
+        Limits on time, steps or tokens become runs as soon as one has shown what it costs.
         """
         proof = {CONFIRM: 0, RACE: self.study.confirm_runs}
         if phase in proof:
             return proof[phase]
         total = len(account.history.runs) + account.runs_left
-        race = self.study.race_runs_of(total, doubt(account.history))
+        race = self._race_runs(account.history, total)
         if total < _LEAST_SEARCH + race + self.study.confirm_runs:
             return 0
         return race + self.study.confirm_runs + (self._cells if phase == SEARCH else 0)
+
+    def _race_runs(self, history: History, total: float) -> int:
+        """Runs kept for the race, of `total`.
+
+        Few where seeds hardly matter, for there another configuration tells more than another look at the same; and
+        no more than a pair as long as the leader of the search is as clear as a race could make it.
+        """
+        runs = self.study.race_runs_of(total, doubt(history))
+        search_ends = total - len(history.runs) < runs + self.study.confirm_runs + 1
+        if runs <= _PAIR or not search_ends:
+            return runs
+        best = self.recommend(history)
+        clear = best is not None and best.probability_best >= self.study.race.confidence
+        return _PAIR if clear else runs
 
     @property
     def _cells(self) -> int:
@@ -159,7 +173,7 @@ class Strategy:
 
     def _planned_race(self, history: History) -> int:
         trials = self.study.budget.trials
-        return self.study.race_runs_of(math.inf if trials is None else trials, doubt(history))
+        return self._race_runs(history, math.inf if trials is None else trials)
 
     def _planned_search(self, history: History) -> int:
         started, trials = len(history.in_phase(SEARCH)), self.study.budget.trials

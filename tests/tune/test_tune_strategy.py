@@ -123,6 +123,16 @@ def test_where_seeds_hardly_matter_the_search_goes_on(tools: ModuleType) -> None
     assert step(found, tools.history(*states, *again, *more), 1).phase == SEARCH
 
 
+def test_a_clear_leader_needs_a_pair_of_runs_only(tools: ModuleType) -> None:
+    """Of thirty runs the race would keep eight; the search has used up the rest."""
+    found = strategy(tools, budget={"trials": 30}, seeds={"search": 1, "race": 4, "confirm": 2})
+    space = [({"actor_learning_rate": 10 ** (-1 - n / 10), "ppo_epochs": 1 + n % 4}) for n in range(18)]
+    close = [tools.state(f"c{n:03d}", space[n] if n else {}, 0.5 + 0.01 * (n % 3)) for n in range(18)]
+    assert step(found, tools.history(*close), 1).phase == RACE
+    clear = [*close[:-1], tools.state("c017", space[17], 9.0)]
+    assert step(found, tools.history(*clear), 1).phase == SEARCH
+
+
 @pytest.mark.parametrize("budget", [{"steps": 4 * 60}, {"tokens": 60_000}, {"hours": 60 * 50 / 3600}])
 def test_what_is_kept_for_the_race_is_a_share_of_what_the_budget_buys(
     tools: ModuleType, budget: dict[str, float]

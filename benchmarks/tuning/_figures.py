@@ -14,6 +14,7 @@ mpl.use("Agg")
 
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 _PIXELS, _DPI = 1200, 150
 _LEAST = 1e-4
@@ -56,6 +57,8 @@ def _draw(regrets: Regrets, family: str, path: Path) -> Path:
     axes.set_yscale("log")
     axes.set_xticks(READ_AT, [str(runs) for runs in READ_AT])
     axes.minorticks_off()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda height, _: f"{height:g}"))
     axes.set_xlabel("runs")
     axes.set_ylabel("regret of the recommended configuration")
     names = ", ".join(name for _, name in regrets.tasks_of(family))

@@ -92,8 +92,8 @@ def missing_package(error: ImportError) -> EnvironmentProblem | None:
     if package in ("", "leverl"):
         return None
     problem = EnvironmentProblem(
-        f"Python package '{package}' cannot be imported ({error}). It comes with leverl: install both anew in this "
-        f"environment ({sys.executable} -m pip install leverl). -v shows where it is needed."
+        f"Python package '{package}' cannot be imported ({error}). Install it in the environment that leverl runs in: "
+        f"{sys.executable} -m pip install … (those that leverl needs come with leverl). -v shows who imports it."
     )
     problem.__cause__ = error
     return problem

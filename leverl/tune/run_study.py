@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -95,8 +96,7 @@ def run_study(
                     another_round(before, plan, store, side_by_side, watcher.event)
                 write_atomically(folder / STUDY_FILE, dump_study(spec))
             (folder / WINNER).unlink(missing_ok=True)
-            hands = executor or LocalExecutor()
-            try:
+            with closing(executor or LocalExecutor()) as hands:
                 scheduler = Scheduler(
                     plan,
                     store,
@@ -107,8 +107,6 @@ def run_study(
                     refresh_seconds=refresh_seconds,
                 )
                 return _conduct(plan, store, scheduler, watcher, retry_failed)
-            finally:
-                hands.close()
 
 
 def _conduct(

@@ -168,8 +168,8 @@ class Strategy:
         }
         if latest == CONFIRM:  # until then nobody knows what the race leaves over
             expected[CONFIRM] = 2 * pairs(history, self.study.seeds.confirm, self.study.budget.trials)
-        past = names[: names.index(latest)]
-        return {name: len(history.in_phase(name)) if name in past else expected[name] for name in names}
+        past, started = names[: names.index(latest)], {name: len(history.in_phase(name)) for name in names}
+        return {name: started[name] if name in past else max(expected[name], started[name]) for name in names}
 
     def _planned_race(self, history: History) -> int:
         trials = self.study.budget.trials

@@ -1,9 +1,7 @@
 """The tasks that tuners are compared on: the synthetic one, and made-up tables in place of the recorded ones."""
 
-import importlib
 import itertools
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,19 +12,6 @@ import pyarrow.parquet as parquet
 import pytest
 
 from leverl.tune.model import Params, ParamValue
-
-FOLDER = Path(__file__).parents[2] / "benchmarks" / "tuning"
-
-
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
-    """Imports a module of the benchmark's folder, for this test only."""
-    monkeypatch.syspath_prepend(FOLDER)
-    before = set(sys.modules)
-    yield importlib.import_module
-    for name in set(sys.modules) - before:
-        if str(FOLDER) in str(getattr(sys.modules[name], "__file__", "")):
-            sys.modules.pop(name)
 
 
 @pytest.fixture

@@ -1,37 +1,21 @@
 """Statistics, verdicts and resuming of benchmarks/tuning/regret.py, on made-up results; no peer need be installed."""
 
 import json
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-FOLDER = Path(__file__).parents[2] / "benchmarks" / "tuning"
 FAMILIES = ("hpo", "own", "rl", "synthetic")
 
 
 @pytest.fixture
-def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
-    """Loads a module of benchmarks/tuning by name."""
-    before = set(sys.modules)
-    monkeypatch.syspath_prepend(FOLDER)
-    import importlib
-
-    yield importlib.import_module
-    for name in set(sys.modules) - before:
-        found = sys.modules[name]
-        if isinstance(found, ModuleType) and str(FOLDER) in str(found.__file__):
-            sys.modules.pop(name)
-
-
-@pytest.fixture
-def shards(modules: Callable[[str], Any]) -> Callable[..., list[Any]]:
+def shards(load: Callable[[str], Any]) -> Callable[..., list[Any]]:
     """Made-up shards: method → regret after 27 and after 54 runs, with the same spread over repeats for all."""
-    shard = modules("_shards").Shard
+    shard = load("_shards").Shard
 
     def made(
         regrets: Mapping[str, tuple[float, float]], families: Sequence[str] = FAMILIES, repeats: int = 6
@@ -61,13 +45,13 @@ GOOD = {
 }
 
 
-def test_ranks_share_ties(modules: Callable[[str], Any]) -> None:
-    found = modules("_regret_statistics").ranks([0.3, 0.1, 0.1, 0.1 + 1e-12, 0.2])
+def test_ranks_share_ties(load: Callable[[str], Any]) -> None:
+    found = load("_regret_statistics").ranks([0.3, 0.1, 0.1, 0.1 + 1e-12, 0.2])
     assert found.tolist() == [5.0, 2.0, 2.0, 2.0, 4.0]
 
 
-def test_the_bootstrap_interval_is_that_of_the_mean_over_tasks(modules: Callable[[str], Any]) -> None:
-    statistics = modules("_regret_statistics")
+def test_the_bootstrap_interval_is_that_of_the_mean_over_tasks(load: Callable[[str], Any]) -> None:
+    statistics = load("_regret_statistics")
     generator = np.random.default_rng(1)
     samples = [generator.normal(1.0, 0.3, 40), generator.normal(3.0, 0.1, 40)]
     found = statistics.bootstrap(samples)
@@ -78,8 +62,8 @@ def test_the_bootstrap_interval_is_that_of_the_mean_over_tasks(modules: Callable
     assert statistics.bootstrap(samples) == found
 
 
-def test_differences_are_paired_by_repeat(modules: Callable[[str], Any], shards: Callable[..., Any]) -> None:
-    statistics = modules("_regret_statistics")
+def test_differences_are_paired_by_repeat(load: Callable[[str], Any], shards: Callable[..., Any]) -> None:
+    statistics = load("_regret_statistics")
     short = shards({"Ax": (0.03, 0.01)}, ("rl",), repeats=4)
     regrets = statistics.Regrets([*shards({"leverl": (0.02, 0.01)}, ("rl",)), *short])
     one, two = statistics.Entry("leverl", 27), statistics.Entry("Ax", 27)
@@ -89,8 +73,8 @@ def test_differences_are_paired_by_repeat(modules: Callable[[str], Any], shards:
     assert statistics.wins([np.array([0.0, 0.2, -0.1, 1e-12])]) == (1, 2, 1)
 
 
-def test_ranks_count_families_alike(modules: Callable[[str], Any], shards: Callable[..., Any]) -> None:
-    statistics = modules("_regret_statistics")
+def test_ranks_count_families_alike(load: Callable[[str], Any], shards: Callable[..., Any]) -> None:
+    statistics = load("_regret_statistics")
     three = [shards({"leverl": (0.1, 0.1), "Ax": (0.2, 0.2)}, (f"{name}",)) for name in ("a", "b")]
     lost = shards({"leverl": (0.2, 0.2), "Ax": (0.1, 0.1)}, ("c",))
     regrets = statistics.Regrets([*three[0], *three[1], *lost])
@@ -101,8 +85,8 @@ def test_ranks_count_families_alike(modules: Callable[[str], Any], shards: Calla
     assert statistics.average_ranks(regrets, ["leverl", "SMAC"], 27) == {}
 
 
-def test_claims_that_hold(modules: Callable[[str], Any], shards: Callable[..., Any]) -> None:
-    summary, statistics = modules("_regret_summary"), modules("_regret_statistics")
+def test_claims_that_hold(load: Callable[[str], Any], shards: Callable[..., Any]) -> None:
+    summary, statistics = load("_regret_summary"), load("_regret_statistics")
     grid, three_seeds, half, whole = summary.claims(statistics.Regrets(shards(GOOD)))
     assert "families: holds." in grid
     assert "below in 4 of 4, in 4 of them with the whole interval" in grid
@@ -114,9 +98,9 @@ def test_claims_that_hold(modules: Callable[[str], Any], shards: Callable[..., A
 
 
 def test_claims_that_do_not_hold_say_by_how_much(
-    modules: Callable[[str], Any], shards: Callable[..., Any]
+    load: Callable[[str], Any], shards: Callable[..., Any]
 ) -> None:
-    summary, statistics = modules("_regret_summary"), modules("_regret_statistics")
+    summary, statistics = load("_regret_summary"), load("_regret_statistics")
     bad = {**GOOD, "leverl": (0.08, 0.04)}
     made = [*shards(GOOD, FAMILIES[:2]), *shards(bad, FAMILIES[2:])]
     grid, three_seeds, half, _ = summary.claims(statistics.Regrets(made))
@@ -129,20 +113,20 @@ def test_claims_that_do_not_hold_say_by_how_much(
     assert "- rl/one: Ax has less by 0.0500 [+0.0500, +0.0500]" in half
 
 
-def test_too_few_families_are_no_verdict(modules: Callable[[str], Any], shards: Callable[..., Any]) -> None:
-    summary, statistics = modules("_regret_summary"), modules("_regret_statistics")
+def test_too_few_families_are_no_verdict(load: Callable[[str], Any], shards: Callable[..., Any]) -> None:
+    summary, statistics = load("_regret_summary"), load("_regret_statistics")
     grid = summary.claims(statistics.Regrets(shards(GOOD, ("rl", "own"))))[0]
     assert "not to be judged yet, 2 families are measured" in grid
 
 
 def test_the_report_shows_runs_that_were_not_used(
-    modules: Callable[[str], Any], shards: Callable[..., Any]
+    load: Callable[[str], Any], shards: Callable[..., Any]
 ) -> None:
     made = shards(GOOD)
     for shard in made:
         if shard.method == "leverl":
             shard.readings[1]["run_lengths"] = 44
-    text = modules("_regret_summary").report(made)
+    text = load("_regret_summary").report(made)
     assert "| leverl | 0.0450 ± 0.0076 | 0.0350 ± 0.0076 (44 runs) |  | 6 | 0.500 |" in text
     assert "| grid ×3 |  |  | 0.0350 ± 0.0076 (54 runs) | 6 | 0.500 |" in text
     assert "| rl | 27 | Ax | -0.0100 [-0.0100, -0.0100] | 6, 0, 0 |" in text
@@ -170,29 +154,29 @@ class Flat:
         return [{"x": 1}, {"x": 2}]
 
 
-def test_no_method_sees_a_run_twice(modules: Callable[[str], Any]) -> None:
-    runs = modules("_methods").Runs(Flat())
+def test_no_method_sees_a_run_twice(load: Callable[[str], Any]) -> None:
+    runs = load("_methods").Runs(Flat())
     assert [runs.next({"x": x}).score for x in (1, 2, 1, 2)] == [0.0, None, 0.1, 0.1]
     assert runs.count == 4
 
 
-def test_levels_are_in_order_for_peers(modules: Callable[[str], Any]) -> None:
-    (found,) = modules("_methods").dimensions(Flat())
+def test_levels_are_in_order_for_peers(load: Callable[[str], Any]) -> None:
+    (found,) = load("_methods").dimensions(Flat())
     assert found.levels == (1, 2)
     assert found.ordered
     assert found.place(2) == 1
 
 
-def test_an_axis_that_peers_lack_is_refused(modules: Callable[[str], Any]) -> None:
+def test_an_axis_that_peers_lack_is_refused(load: Callable[[str], Any]) -> None:
     from leverl.tune.space.axis import Axis
 
     task = SimpleNamespace(axes=(Axis("kl", low=1e-4, high=1e-1, scale="log", other=0.0),))
     with pytest.raises(ValueError, match="kl: no peer has words for this axis"):
-        modules("_methods").dimensions(task)
+        load("_methods").dimensions(task)
 
 
-def test_a_path_ends_where_a_peer_has_nothing_more(modules: Callable[[str], Any]) -> None:
-    methods = modules("_methods")
+def test_a_path_ends_where_a_peer_has_nothing_more(load: Callable[[str], Any]) -> None:
+    methods = load("_methods")
 
     class Short:
         left = 3
@@ -210,15 +194,15 @@ def test_a_path_ends_where_a_peer_has_nothing_more(modules: Callable[[str], Any]
     assert all(reading.params == {"x": 1} for reading in found)  # the base, where nothing is recommended
 
 
-def test_a_grid_never_takes_a_cell_that_failed(modules: Callable[[str], Any]) -> None:
-    read = modules("_method_grid").read
+def test_a_grid_never_takes_a_cell_that_failed(load: Callable[[str], Any]) -> None:
+    read = load("_method_grid").read
     (single,), (several,) = read(Flat(), 0), read(Flat(), 0, seeds=3)
     assert (single.runs, single.params) == (2, {"x": 1})
     assert (several.runs, several.params) == (4, {"x": 1})  # two seeds are recorded
 
 
-def test_shards_are_read_as_they_were_written(modules: Callable[[str], Any], tmp_path: Path) -> None:
-    shards, methods = modules("_shards"), modules("_methods")
+def test_shards_are_read_as_they_were_written(load: Callable[[str], Any], tmp_path: Path) -> None:
+    shards, methods = load("_shards"), load("_methods")
     method = methods.METHODS["grid ×3"]
     path = shards.place_of(tmp_path, "made-up", "flat", method.name, 7)
     shards.write(path, Flat(), method, 7, [methods.Reading(27, 20, 19.5, {"x": 1}, 0.5)])

@@ -1,8 +1,6 @@
 """Studies played in memory: they keep the budget, stop runs by their curves, and end as the landscape deserves."""
 
-import importlib
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -17,19 +15,6 @@ from leverl.tune.space.axis import Axis
 from leverl.tune.space.space import free
 from leverl.tune.strategy import Strategy, build
 from leverl.tune.study import Budget, Study, Target
-
-FOLDER = Path(__file__).parents[2] / "benchmarks" / "tuning"
-
-
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
-    """Imports a module of the benchmark's folder, for this test only."""
-    monkeypatch.syspath_prepend(FOLDER)
-    before = set(sys.modules)
-    yield importlib.import_module
-    for name in set(sys.modules) - before:
-        if str(FOLDER) in str(getattr(sys.modules[name], "__file__", "")):
-            sys.modules.pop(name)
 
 
 def _strategy(trials: int) -> Strategy:

@@ -1,5 +1,6 @@
 """More budget for a study that is over."""
 
+import json
 import os
 import shutil
 import signal
@@ -59,7 +60,8 @@ def test_what_the_first_round_came_to_is_kept(folder: Path, tools: ModuleType) -
     assert kept
     tools.tune(folder.parent, folder, resume=True, overrides=["budget.trials=20"])
     assert (folder / "best-1.yaml").read_text() == best
-    assert (folder / "winner-1.json").is_file()
+    earlier = json.loads((folder / "winner-1.json").read_text())
+    assert (earlier["best_yaml"], earlier["report"]) == ("best-1.yaml", "report-1.html")
     assert all(path.exists() for path in kept)
 
 

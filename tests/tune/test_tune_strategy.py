@@ -106,6 +106,8 @@ def test_runs_left_over_are_planned_for_the_proof_once_it_has_begun(tools: Modul
     found = strategy(tools, budget={"trials": 13})
     states = searched(tools)
     assert found.planned(tools.history(*states))[CONFIRM] == 4
+    raced = [tools.state("c001", P2, 0.8, seed=2000 + n, phase=RACE) for n in range(3)]
+    assert found.planned(tools.history(*states, *raced))[RACE] == 3  # more than what was kept for it
     states.append(tools.state("c001", P2, None, seed=3000, phase=CONFIRM, outcome=None))
     assert found.planned(tools.history(*states))[CONFIRM] == 8
 

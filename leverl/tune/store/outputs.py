@@ -60,10 +60,16 @@ def read_winner(folder: Path) -> Winner | None:
 
 def keep_earlier(folder: Path, number: int) -> None:
     """Keep what a round of the study came to: `best.yaml` becomes `best-1.yaml`."""
-    for name in (BEST, WINNER, REPORT):
-        path = folder / name
-        if path.is_file():
-            path.replace(path.with_stem(f"{path.stem}-{number}"))
+
+    def kept(name: str) -> str:
+        return Path(name).with_stem(f"{Path(name).stem}-{number}").name
+
+    winner = _read_json(folder / WINNER)
+    if winner is not None:
+        write_json(folder / kept(WINNER), winner | {"best_yaml": kept(BEST), "report": kept(REPORT)})
+    for name in (BEST, REPORT):
+        if (folder / name).is_file():
+            (folder / name).replace(folder / kept(name))
 
 
 def write_clock(folder: Path, seconds: float, phase: str) -> None:

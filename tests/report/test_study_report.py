@@ -117,6 +117,15 @@ def test_failures_are_listed_without_a_score(make_study: MakeStudy) -> None:
     assert rows[0].score_text == "–"
 
 
+def test_runs_that_the_tuner_ended_are_not_called_failures(make_study: MakeStudy) -> None:
+    """Of the search of 24 one is stopped (5), one interrupted (23), and five or more fail."""
+    assert "failures" not in page_of(make_study(count=8)).text.split("Proof")[0]
+    assert "1 run of" in page_of(make_study(count=9)).text
+    runs = make_study(count=24).history.runs
+    failed = [s for s in runs if s.outcome not in (Outcome.FINISHED, Outcome.STOPPED, Outcome.INTERRUPTED)]
+    assert f"{len(failed)} runs of {len(runs)}" in page_of(make_study(count=24)).text
+
+
 def test_a_stopped_run_counts_in_no_mean(make_study: MakeStudy) -> None:
     stopped = StudyData(make_study(count=12)).by_id["c005"]
     assert stopped.scores == ()

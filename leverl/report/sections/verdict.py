@@ -12,6 +12,7 @@ from leverl.tune.model import BASE as BASE_ID
 from leverl.tune.model import ParamValue
 
 _EDGE = 0.05  # of the range, in its scale
+_NO_FAILURE = (Outcome.INTERRUPTED, Outcome.STOPPED)  # ends without a score that are the tuner's doing
 
 
 def headline(data: StudyData) -> Headline:
@@ -217,9 +218,7 @@ def _lever_text(name: str) -> str:
 def _notes(data: StudyData) -> list[Note]:
     notes = [Note(text, "warn") for text in _edges(data)]
     runs = data.view.history.runs
-    failed = [
-        s for s in runs if s.outcome is not None and not s.scored and s.outcome is not Outcome.INTERRUPTED
-    ]
+    failed = [s for s in runs if s.outcome is not None and not s.scored and s.outcome not in _NO_FAILURE]
     if failed:
         share = numbers.percent(len(failed) / len(runs))
         words = f"{numbers.plural(len(failed), 'run')} of {len(runs)} ({share}) ended without a score"

@@ -1,9 +1,10 @@
 """Seconds of one suggestion by the sampler `bayes`, beside `optuna:gp`, on the same made-up studies.
 
-    python benchmarks/suggestion_time.py [--repeats N] [--samplers bayes optuna:gp]
+    python benchmarks/suggestion_time.py [--repeats N] [--samplers bayes optuna:gp LeverlSampler]
 
 A study of n runs has a mixed space (log and linear ranges, a range with a value beside it, whole numbers, powers of
 two, words, a switch), noisy scores, some configurations with two seeds, one run in sixteen out of memory, and costs.
+`LeverlSampler` is `bayes` in a study of Optuna's, which holds the same trials in memory.
 Prints the median and the maximum over N studies of wall time and of CPU time, in one thread, imports left out.
 """
 
@@ -12,18 +13,23 @@ import math
 import os
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
+import optuna
 import torch
+from optuna.distributions import BaseDistribution
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from leverl import LeverlSampler
 from leverl.record.run_record import Outcome, Score
 from leverl.tune.model import SEARCH, Cost, History, Params, Run, RunState
 from leverl.tune.sampling import sampler_named
 from leverl.tune.space.axis import Axis
+from leverl.tune.space.optuna_space import distributions, encode
 from leverl.tune.space.space import Space, free
 
 SIZES = ((27, 4), (60, 6), (200, 10))  # runs, levers
@@ -76,12 +82,37 @@ def measure(name: str, runs: int, levers: int, repeats: int) -> tuple[list[float
     walls, cpus = [], []
     for seed in range(repeats):
         known = history(space, runs, seed)
-        sampler = sampler_named(name, seed)
+        suggest = (
+            _in_optuna(space, known, seed)
+            if name == "LeverlSampler"
+            else _in_leverl(name, space, known, seed)
+        )
         wall, cpu = time.perf_counter(), time.process_time()
-        sampler.suggest(space, known, 1)
+        suggest()
         walls.append(time.perf_counter() - wall)
         cpus.append(time.process_time() - cpu)
     return walls, cpus
+
+
+def _in_leverl(name: str, space: Space, known: History, seed: int) -> Callable[[], object]:
+    sampler = sampler_named(name, seed)
+    return lambda: sampler.suggest(space, known, 1)
+
+
+def _in_optuna(space: Space, known: History, seed: int) -> Callable[[], object]:
+    asked = distributions(space.axes)
+    study = optuna.create_study(direction="maximize", sampler=LeverlSampler(seed=seed))
+    study.add_trials([_trial(space, asked, state) for state in known.runs])
+    return lambda: study.ask(asked)
+
+
+def _trial(space: Space, asked: dict[str, BaseDistribution], state: RunState) -> FrozenTrial:
+    params = encode(space.axes, state.run.params)
+    found = {name: distribution for name, distribution in asked.items() if name in params}
+    if state.score is None:
+        return create_trial(state=TrialState.FAIL, params=params, distributions=found)
+    known = {"standard_error": state.score.standard_error}
+    return create_trial(value=state.score.mean, params=params, distributions=found, user_attrs=known)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -92,6 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--samplers", nargs="+", default=["bayes", "optuna:gp"])
     asked = parser.parse_args(arguments)
     torch.set_num_threads(1)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
     for name in asked.samplers:
         measure(name, *SIZES[0], 1)  # imports
     print(

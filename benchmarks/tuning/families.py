@@ -18,10 +18,10 @@ import math
 from typing import Final
 
 import numpy as np
-from _drawing import generator
-from _families import FAMILIES, absent, available
-from _recorded_task import Array, configurations
-from _task import Task
+from tasks.catalogue import FAMILIES, absent, available
+from tasks.drawing import generator
+from tasks.recorded import Array, configurations
+from tasks.task import Task
 
 from leverl.tune.model import Params
 

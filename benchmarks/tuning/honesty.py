@@ -26,8 +26,8 @@ from typing import Final
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from _simulator import play
-from _task import Result
+from methods.simulator import play
+from tasks.task import Result
 
 from leverl.tune.model import BASE, History, Run
 from leverl.tune.space.axis import Axis

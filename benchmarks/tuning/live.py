@@ -4,7 +4,7 @@
     python benchmarks/tuning/live.py --work FOLDER --minutes 10 --table    # of what FOLDER holds so far
 
 Every study has the same base, budget of wall time, early stopping, race and proof; only who suggests differs. The
-levers are those of `_landscape.py`: the grid has their 54 cells, which it goes through in order as far as its time
+levers are those of `landscape/grid.py`: the grid has their 54 cells, which it goes through in order as far as its time
 goes, the others the ranges that these span. A repeat is one seed for all strategies, and strategies take turns, so
 that the machine's other work falls on all alike.
 
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from _landscape import BASE, FIRST_TRUTH_SEED, GRID, LEVERS, TASKS, Cell
+from landscape.grid import BASE, FIRST_TRUTH_SEED, GRID, LEVERS, TASKS, Cell
 from record import measure
 
 from leverl.tune.model import BASE as BASE_ID

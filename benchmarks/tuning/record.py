@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from _landscape import (
+from landscape.grid import (
     BASE,
     DATA,
     EVALUATIONS,
@@ -38,7 +38,7 @@ from _landscape import (
     cell_of,
     cells,
 )
-from _landscape_summary import summary
+from landscape.summary import summary
 
 _KEY_COLUMNS: Final = {
     "task": "string",

@@ -21,12 +21,13 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import _families
-import _shards
-from _figures import draw_all
-from _methods import METHODS, Method
-from _regret_summary import report
-from _task import Task
+from methods.catalogue import METHODS
+from methods.method import Method
+from results import shards
+from results.figures import draw_all
+from results.summary import report
+from tasks.catalogue import FAMILIES, absent, available
+from tasks.task import Task
 
 import leverl
 
@@ -36,13 +37,13 @@ REPEATS = 12
 def main(arguments: Sequence[str] | None = None) -> None:
     asked = _arguments(arguments)
     if asked.table or asked.figures:
-        shards = _shards.read(asked.work)
-        if not shards:
+        found = shards.read(asked.work)
+        if not found:
             sys.exit(f"{asked.work} holds no results yet: run without --table and --figures first.")
         if asked.table:
-            print(report(shards))
+            print(report(found))
         if asked.figures:
-            for path in draw_all(shards, asked.figures):
+            for path in draw_all(found, asked.figures):
                 print(path)
         return
     measure(asked)
@@ -52,7 +53,7 @@ def measure(asked: argparse.Namespace) -> None:
     """Run what is missing, repeat by repeat, so that what there is can be compared at any time."""
     print(f"leverl of {Path(leverl.__file__).parent}", flush=True)
     one_thread()
-    for name, reason in _families.absent().items():
+    for name, reason in absent().items():
         print(f"{name} is left out: {reason}.")
     names = _tasks(asked.families, asked.tasks)
     began = time.process_time()
@@ -68,7 +69,7 @@ def run_one(task: Task, method: Method, path: Path, repeat: int) -> None:
     """One shard."""
     began = time.process_time()
     readings = method.path(task, repeat)
-    _shards.write(path, task, method, repeat, readings)
+    shards.write(path, task, method, repeat, readings)
     last = readings[-1]
     print(
         f"{task.family}/{task.name} {repeat} {method.name}: regret {task.best - task.truth(last.params):.4f} "
@@ -88,11 +89,11 @@ def _missing(
     work: Path, names: Sequence[tuple[str, str]], methods: Sequence[Method], repeat: int
 ) -> Iterator[tuple[Task, Method, Path]]:
     for family, name in names:
-        paths = [(method, _shards.place_of(work, family, name, method.name, repeat)) for method in methods]
+        paths = [(method, shards.place_of(work, family, name, method.name, repeat)) for method in methods]
         due = [(method, path) for method, path in paths if not path.is_file()]
         if not due:
             continue
-        task = _families.FAMILIES[family].draw(name, repeat)
+        task = FAMILIES[family].draw(name, repeat)
         has_curves = bool(task.run(task.base, 0).curve)
         for method, path in due:
             another_came_first = path.is_file()
@@ -104,7 +105,7 @@ def _tasks(families: Sequence[str] | None, tasks: Sequence[str] | None) -> list[
     """(family, task) of all that are asked for and here."""
     return [
         (family, name)
-        for family, names in _families.available().items()
+        for family, names in available().items()
         if not families or family in families
         for name in names
         if not tasks or name in tasks
@@ -117,7 +118,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--work", type=Path, required=True, metavar="FOLDER", help="one file per result")
     parser.add_argument("--repeats", type=int, default=REPEATS)
-    parser.add_argument("--families", nargs="+", metavar="FAMILY", help=f"of {', '.join(_families.FAMILIES)}")
+    parser.add_argument("--families", nargs="+", metavar="FAMILY", help=f"of {', '.join(FAMILIES)}")
     parser.add_argument("--tasks", nargs="+", metavar="TASK", help="names of tasks; all by default")
     parser.add_argument(
         "--methods", nargs="+", default=list(METHODS), choices=list(METHODS), metavar="METHOD",

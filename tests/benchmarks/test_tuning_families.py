@@ -17,7 +17,7 @@ from leverl.tune.model import Params, ParamValue
 @pytest.fixture
 def hpo_rl(load: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     """The family over a made-up table: a run's score says which cell and which seed it is."""
-    family = load("_family_hpo_rl")
+    family = load("tasks.hpo_rl")
     rows = [
         {"environment": name, "log10_learning_rate": rate, "gamma": gamma, "clip_range": clip, "seed": seed}
         | {"evaluation": evaluation, "mean_return": float(rate + 6 + gamma + clip + 0.001 * seed)}
@@ -38,8 +38,8 @@ def landscape(
     load: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> ModuleType:
     """The family over a made-up landscape of `sort`: truth seeds score .1 less than search seeds."""
-    family = load("_family_landscape")
-    monkeypatch.setattr(family._landscape, "DATA", tmp_path)
+    family = load("tasks.landscape")
+    monkeypatch.setattr(family.grid, "DATA", tmp_path)
     order = family.cells()
     runs = [
         _run(cell, seed, "search", 0.01 * n) for n, cell in enumerate(order) for seed in (1000, 1001, 1002)
@@ -68,7 +68,7 @@ def _run(cell: Any, seed: int, split: str, score: float) -> dict[str, Any]:
 
 
 def test_synthetic_runs_repeat_and_seeds_differ(load: Callable[[str], ModuleType]) -> None:
-    family = load("_family_synthetic")
+    family = load("tasks.synthetic")
     one, same, other = (family.draw("hartmann", repeat) for repeat in (3, 3, 4))
     assert one.run(one.base, 7) == same.run(one.base, 7)
     assert len({one.run(one.base, seed).score for seed in range(20)}) == 20
@@ -77,7 +77,7 @@ def test_synthetic_runs_repeat_and_seeds_differ(load: Callable[[str], ModuleType
 
 
 def test_the_synthetic_truth_is_the_mean_and_the_best_is_one(load: Callable[[str], ModuleType]) -> None:
-    family = load("_family_synthetic")
+    family = load("tasks.synthetic")
     task = family.draw("hartmann", 0)
     params = dict(task.base)
     for place, value in enumerate(family.OPTIMUM):
@@ -91,7 +91,7 @@ def test_the_synthetic_truth_is_the_mean_and_the_best_is_one(load: Callable[[str
 
 
 def test_synthetic_runs_fail_in_one_corner(load: Callable[[str], ModuleType]) -> None:
-    family = load("_family_synthetic")
+    family = load("tasks.synthetic")
     task = family.draw("hartmann", 1)
     random = np.random.default_rng(0)
     drawn = [
@@ -108,7 +108,7 @@ def cells_of(grid: Sequence[Params]) -> set[tuple[tuple[str, ParamValue], ...]]:
 
 
 def test_grids_of_a_formula_have_54_different_cells(load: Callable[[str], ModuleType]) -> None:
-    task = load("_family_synthetic").draw("hartmann", 0)
+    task = load("tasks.synthetic").draw("hartmann", 0)
     grids = [cells_of(task.grid(np.random.default_rng(seed))) for seed in range(20)]
     assert {len(grid) for grid in grids} == {54}
     assert grids[0] != grids[1]
@@ -191,7 +191,7 @@ def test_absent_data_are_said(
     load: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("LEVERL_BENCHMARK_DATA", str(tmp_path))
-    families = load("_families")
+    families = load("tasks.catalogue")
     assert "synthetic" in families.available()
     assert "hpo_rl" not in families.available()
     assert "LEVERL_BENCHMARK_DATA" in families.absent()["hpo_rl/pong"]

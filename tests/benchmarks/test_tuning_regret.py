@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ FAMILIES = ("hpo", "own", "rl", "synthetic")
 @pytest.fixture
 def shards(load: Callable[[str], Any]) -> Callable[..., list[Any]]:
     """Made-up shards: method → regret after 27 and after 54 runs, with the same spread over repeats for all."""
-    shard = load("_shards").Shard
+    shard = load("results.shards").Shard
 
     def made(
         regrets: Mapping[str, tuple[float, float]], families: Sequence[str] = FAMILIES, repeats: int = 6
@@ -46,12 +47,12 @@ GOOD = {
 
 
 def test_ranks_share_ties(load: Callable[[str], Any]) -> None:
-    found = load("_regret_statistics").ranks([0.3, 0.1, 0.1, 0.1 + 1e-12, 0.2])
+    found = load("results.statistics").ranks([0.3, 0.1, 0.1, 0.1 + 1e-12, 0.2])
     assert found.tolist() == [5.0, 2.0, 2.0, 2.0, 4.0]
 
 
 def test_the_bootstrap_interval_is_that_of_the_mean_over_tasks(load: Callable[[str], Any]) -> None:
-    statistics = load("_regret_statistics")
+    statistics = load("results.statistics")
     generator = np.random.default_rng(1)
     samples = [generator.normal(1.0, 0.3, 40), generator.normal(3.0, 0.1, 40)]
     found = statistics.bootstrap(samples)
@@ -63,7 +64,7 @@ def test_the_bootstrap_interval_is_that_of_the_mean_over_tasks(load: Callable[[s
 
 
 def test_differences_are_paired_by_repeat(load: Callable[[str], Any], shards: Callable[..., Any]) -> None:
-    statistics = load("_regret_statistics")
+    statistics = load("results.statistics")
     short = shards({"Ax": (0.03, 0.01)}, ("rl",), repeats=4)
     regrets = statistics.Regrets([*shards({"leverl": (0.02, 0.01)}, ("rl",)), *short])
     one, two = statistics.Entry("leverl", 27), statistics.Entry("Ax", 27)
@@ -74,7 +75,7 @@ def test_differences_are_paired_by_repeat(load: Callable[[str], Any], shards: Ca
 
 
 def test_ranks_count_families_alike(load: Callable[[str], Any], shards: Callable[..., Any]) -> None:
-    statistics = load("_regret_statistics")
+    statistics = load("results.statistics")
     three = [shards({"leverl": (0.1, 0.1), "Ax": (0.2, 0.2)}, (f"{name}",)) for name in ("a", "b")]
     lost = shards({"leverl": (0.2, 0.2), "Ax": (0.1, 0.1)}, ("c",))
     regrets = statistics.Regrets([*three[0], *three[1], *lost])
@@ -86,7 +87,7 @@ def test_ranks_count_families_alike(load: Callable[[str], Any], shards: Callable
 
 
 def test_claims_that_hold(load: Callable[[str], Any], shards: Callable[..., Any]) -> None:
-    summary, statistics = load("_regret_summary"), load("_regret_statistics")
+    summary, statistics = load("results.summary"), load("results.statistics")
     grid, three_seeds, half, whole = summary.claims(statistics.Regrets(shards(GOOD)))
     assert "families: holds." in grid
     assert "below in 4 of 4, in 4 of them with the whole interval" in grid
@@ -100,7 +101,7 @@ def test_claims_that_hold(load: Callable[[str], Any], shards: Callable[..., Any]
 def test_claims_that_do_not_hold_say_by_how_much(
     load: Callable[[str], Any], shards: Callable[..., Any]
 ) -> None:
-    summary, statistics = load("_regret_summary"), load("_regret_statistics")
+    summary, statistics = load("results.summary"), load("results.statistics")
     bad = {**GOOD, "leverl": (0.08, 0.04)}
     made = [*shards(GOOD, FAMILIES[:2]), *shards(bad, FAMILIES[2:])]
     grid, three_seeds, half, _ = summary.claims(statistics.Regrets(made))
@@ -114,7 +115,7 @@ def test_claims_that_do_not_hold_say_by_how_much(
 
 
 def test_too_few_families_are_no_verdict(load: Callable[[str], Any], shards: Callable[..., Any]) -> None:
-    summary, statistics = load("_regret_summary"), load("_regret_statistics")
+    summary, statistics = load("results.summary"), load("results.statistics")
     grid = summary.claims(statistics.Regrets(shards(GOOD, ("rl", "own"))))[0]
     assert "not to be judged yet, 2 families are measured" in grid
 
@@ -126,7 +127,7 @@ def test_the_report_shows_runs_that_were_not_used(
     for shard in made:
         if shard.method == "leverl":
             shard.readings[1]["run_lengths"] = 44
-    text = load("_regret_summary").report(made)
+    text = load("results.summary").report(made)
     assert "| leverl | 0.0450 ± 0.0076 | 0.0350 ± 0.0076 (44 runs) |  | 6 | 0.500 |" in text
     assert "| grid ×3 |  |  | 0.0350 ± 0.0076 (54 runs) | 6 | 0.500 |" in text
     assert "| rl | 27 | Ax | -0.0100 [-0.0100, -0.0100] | 6, 0, 0 |" in text
@@ -154,14 +155,20 @@ class Flat:
         return [{"x": 1}, {"x": 2}]
 
 
+def test_every_method_names_a_module_that_is_there(load: Callable[[str], Any]) -> None:
+    """Their modules are imported only when they are used, so that nothing else would say that one is missing."""
+    for method in load("methods.catalogue").METHODS.values():
+        assert find_spec(method.module), method.name
+
+
 def test_no_method_sees_a_run_twice(load: Callable[[str], Any]) -> None:
-    runs = load("_methods").Runs(Flat())
+    runs = load("methods.method").Runs(Flat())
     assert [runs.next({"x": x}).score for x in (1, 2, 1, 2)] == [0.0, None, 0.1, 0.1]
     assert runs.count == 4
 
 
 def test_levels_are_in_order_for_peers(load: Callable[[str], Any]) -> None:
-    (found,) = load("_methods").dimensions(Flat())
+    (found,) = load("methods.dimensions").dimensions(Flat())
     assert found.levels == (1, 2)
     assert found.ordered
     assert found.place(2) == 1
@@ -172,11 +179,11 @@ def test_an_axis_that_peers_lack_is_refused(load: Callable[[str], Any]) -> None:
 
     task = SimpleNamespace(axes=(Axis("kl", low=1e-4, high=1e-1, scale="log", other=0.0),))
     with pytest.raises(ValueError, match="kl: no peer has words for this axis"):
-        load("_methods").dimensions(task)
+        load("methods.dimensions").dimensions(task)
 
 
 def test_a_path_ends_where_a_peer_has_nothing_more(load: Callable[[str], Any]) -> None:
-    methods = load("_methods")
+    methods = load("methods.method")
 
     class Short:
         left = 3
@@ -195,17 +202,17 @@ def test_a_path_ends_where_a_peer_has_nothing_more(load: Callable[[str], Any]) -
 
 
 def test_a_grid_never_takes_a_cell_that_failed(load: Callable[[str], Any]) -> None:
-    read = load("_method_grid").read
+    read = load("methods.grid").read
     (single,), (several,) = read(Flat(), 0), read(Flat(), 0, seeds=3)
     assert (single.runs, single.params) == (2, {"x": 1})
     assert (several.runs, several.params) == (4, {"x": 1})  # two seeds are recorded
 
 
 def test_shards_are_read_as_they_were_written(load: Callable[[str], Any], tmp_path: Path) -> None:
-    shards, methods = load("_shards"), load("_methods")
-    method = methods.METHODS["grid ×3"]
+    shards, reading = load("results.shards"), load("methods.method").Reading
+    method = load("methods.catalogue").METHODS["grid ×3"]
     path = shards.place_of(tmp_path, "made-up", "flat", method.name, 7)
-    shards.write(path, Flat(), method, 7, [methods.Reading(27, 20, 19.5, {"x": 1}, 0.5)])
+    shards.write(path, Flat(), method, 7, [reading(27, 20, 19.5, {"x": 1}, 0.5)])
     (found,) = shards.read(tmp_path)
     assert (found.family, found.task, found.method, found.repeat) == ("made-up", "flat", "grid ×3", 7)
     assert found.at(27) == found.at(None)

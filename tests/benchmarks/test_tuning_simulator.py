@@ -39,7 +39,7 @@ def _height(run: Run) -> float:
 
 
 def test_a_study_spends_its_budget_on_search_race_and_proof(load: Callable[[str], ModuleType]) -> None:
-    play, result = load("_simulator").play, load("_task").Result
+    play, result = load("methods.simulator").play, load("tasks.task").Result
 
     def outcome(run: Run) -> Any:
         return result(_height(run) + _noise(run), seconds=2.0)
@@ -60,7 +60,7 @@ def test_a_study_spends_its_budget_on_search_race_and_proof(load: Callable[[str]
 def test_runs_with_curves_are_stopped_and_those_that_fail_have_no_score(
     load: Callable[[str], ModuleType],
 ) -> None:
-    play, result = load("_simulator").play, load("_task").Result
+    play, result = load("methods.simulator").play, load("tasks.task").Result
 
     def outcome(run: Run) -> Any:
         height = _height(run)

@@ -3,8 +3,6 @@
 from typing import Literal
 
 import optuna
-from _methods import Dimension, dimensions
-from _task import Task
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -12,8 +10,11 @@ from optuna.distributions import (
     IntDistribution,
 )
 from optuna.trial import Trial, TrialState
+from tasks.task import Task
 
 from leverl.tune.model import Params
+
+from .dimensions import Dimension, dimensions
 
 SamplerName = Literal["random", "tpe", "gp"]
 

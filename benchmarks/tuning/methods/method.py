@@ -1,4 +1,4 @@
-"""What is compared: ways to spend runs on a task and to name a configuration in the end.
+"""A way to spend runs on a task and to name a configuration in the end.
 
 All see the same runs: the i-th run of a configuration is the task's i-th seed, whoever asks, so that no method sees
 a run twice and all are paired. All begin with the base, which a user has anyway. Runs go one after the other.
@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Final, Protocol
 
-from _task import Result, Task
+from tasks.task import Result, Task
 
-from leverl.tune.model import Params, ParamValue
-from leverl.tune.space.axis import Axis
+from leverl.tune.model import Params
 from leverl.tune.space.space import Key, key
 
 READ_AT: Final = (9, 18, 27, 36, 54)
@@ -95,34 +94,6 @@ class Method:
         return follow(lambda: module.create(task, seed, **self.options), task)
 
 
-LEVERL: Final = "leverl"
-GRID: Final = "grid"
-GRID_3: Final = "grid ×3"
-PEERS: Final = ("random", "Optuna TPE", "Optuna GP", "Ax", "SMAC", "SMAC 1 seed")
-
-_OWN: Final[Mapping[str, Any]] = {"module": "_method_leverl", "plans": True, "packages": ("botorch",)}
-_OPTUNA: Final[Mapping[str, Any]] = {"module": "_method_optuna", "packages": ("optuna",)}
-_SMAC: Final[Mapping[str, Any]] = {"module": "_method_smac", "plans": True, "packages": ("smac",)}
-
-METHODS: Final[Mapping[str, Method]] = {
-    method.name: method
-    for method in (
-        Method(LEVERL, **_OWN),
-        Method("leverl random", options={"strategy": "random"}, **_OWN),
-        Method("leverl +grid", options={"strategy": "bayes+grid"}, **_OWN),
-        Method("leverl +stopping", options={"stopping": True, "budgets": (27,)}, curves=True, **_OWN),
-        Method(GRID, "_method_grid", plans=True),
-        Method(GRID_3, "_method_grid", {"seeds": 3}, plans=True),
-        Method("random", options={"sampler": "random"}, **_OPTUNA),
-        Method("Optuna TPE", options={"sampler": "tpe"}, **_OPTUNA),
-        Method("Optuna GP", options={"sampler": "gp"}, **_OPTUNA),
-        Method("Ax", "_method_ax", packages=("ax-platform", "botorch")),
-        Method("SMAC", **_SMAC),
-        Method("SMAC 1 seed", options={"deterministic": True}, **_SMAC),
-    )
-}
-
-
 def follow(create: Callable[[], Peer], task: Task, read_at: Sequence[int] = READ_AT) -> list[Reading]:
     """One path to the largest of `read_at`. A peer that has nothing more to propose keeps its recommendation."""
     runs, began = Runs(task), time.process_time()
@@ -134,45 +105,3 @@ def follow(create: Callable[[], Peer], task: Task, read_at: Sequence[int] = READ
         spent = time.process_time() - began - runs.cpu_seconds
         readings.append(Reading(budget, runs.count, runs.count, task.base if best is None else best, spent))
     return readings
-
-
-@dataclass(frozen=True)
-class Dimension:
-    """An axis in words that every peer has: a range of floats, or countable `levels`, in order where they have one.
-
-    Ordered levels are given to peers as whole numbers (their place in the list), so that peers know which are
-    neighbours and a list of powers is what a logarithmic range would be. Ax takes the values themselves, as an
-    ordered choice, which it treats the same way.
-    """
-
-    name: str
-    levels: tuple[ParamValue, ...] = ()
-    ordered: bool = True
-    low: float = 0.0
-    high: float = 1.0
-    log: bool = False
-
-    def place(self, value: ParamValue) -> int:
-        return self.levels.index(value)
-
-
-def dimensions(task: Task) -> list[Dimension]:
-    """The axes of a task for peers.
-
-    Raises:
-        ValueError: an axis that not all peers have words for: a value beside its range, a logit scale, or whole
-            numbers on a log scale.
-    """
-    return [_dimension(axis) for axis in task.axes]
-
-
-def _dimension(axis: Axis) -> Dimension:
-    whole_log = axis.kind == "int" and axis.scale == "log"
-    if axis.other is not None or axis.scale == "logit" or whole_log:
-        raise ValueError(f"{axis.name}: no peer has words for this axis, so it cannot be compared on.")
-    if axis.finite:
-        levels = axis.choices()
-        return Dimension(
-            axis.name, tuple(sorted(levels, key=float)) if axis.ordered else levels, axis.ordered
-        )
-    return Dimension(axis.name, low=axis.low, high=axis.high, log=axis.log)

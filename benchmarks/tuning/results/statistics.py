@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from _shards import Shard
 from numpy.typing import NDArray
+
+from .shards import Shard
 
 Array = NDArray[np.float64]
 Task = tuple[str, str]

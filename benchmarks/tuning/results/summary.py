@@ -3,8 +3,11 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from _methods import GRID, GRID_3, LEVERL, METHODS, PEERS, TOLD
-from _regret_statistics import (
+from methods.catalogue import GRID, GRID_3, LEVERL, METHODS, PEERS
+from methods.method import TOLD
+
+from .shards import Shard
+from .statistics import (
     Entry,
     Estimate,
     Regrets,
@@ -18,7 +21,6 @@ from _regret_statistics import (
     samples_of,
     wins,
 )
-from _shards import Shard
 
 HALF, WHOLE = TOLD
 NOT_ABOVE = 0.01

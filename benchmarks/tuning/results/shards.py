@@ -8,8 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from _methods import Method, Reading
-from _task import Task
+from methods.method import Method, Reading
+from tasks.task import Task
 
 
 @dataclass(frozen=True)

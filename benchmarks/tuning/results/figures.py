@@ -6,9 +6,11 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
-from _methods import GRID, GRID_3, LEVERL, PEERS, READ_AT, TOLD
-from _regret_statistics import Entry, Estimate, Regrets, bootstrap, mean_over, samples_of
-from _shards import Shard
+from methods.catalogue import GRID, GRID_3, LEVERL, PEERS
+from methods.method import READ_AT, TOLD
+
+from .shards import Shard
+from .statistics import Entry, Estimate, Regrets, bootstrap, mean_over, samples_of
 
 mpl.use("Agg")
 

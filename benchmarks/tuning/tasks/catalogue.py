@@ -3,11 +3,8 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-import _family_hpo_rl
-import _family_landscape
-import _family_simple_hpo
-import _family_synthetic
-from _task import Task
+from . import hpo_rl, landscape, simple_hpo, synthetic
+from .task import Task
 
 
 class Family(Protocol):
@@ -23,10 +20,10 @@ class Family(Protocol):
 
 
 FAMILIES: Mapping[str, Family] = {
-    "landscape": _family_landscape,
-    "hpo_rl": _family_hpo_rl,
-    "simple_hpo": _family_simple_hpo,
-    "synthetic": _family_synthetic,
+    "landscape": landscape,
+    "hpo_rl": hpo_rl,
+    "simple_hpo": simple_hpo,
+    "synthetic": synthetic,
 }
 
 

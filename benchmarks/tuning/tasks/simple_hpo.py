@@ -28,12 +28,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from _drawing import factorial, generator, spread
-from _recorded_task import Array, RecordedTask
-from _task import Task
 
 from leverl.tune.model import Params, ParamValue
 from leverl.tune.space.axis import Axis
+
+from .drawing import factorial, generator, spread
+from .recorded import Array, RecordedTask
+from .task import Task
 
 NAMES: tuple[str, ...] = ("vehicle", "phoneme", "protein_structure")
 

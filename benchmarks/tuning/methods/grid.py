@@ -5,8 +5,9 @@ import zlib
 from statistics import fmean
 
 import numpy as np
-from _methods import Reading, Runs
-from _task import Task
+from tasks.task import Task
+
+from .method import Reading, Runs
 
 
 def read(task: Task, seed: int, *, seeds: int = 1) -> list[Reading]:

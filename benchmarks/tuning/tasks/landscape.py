@@ -14,10 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-import _landscape
 import numpy as np
-from _drawing import generator
-from _landscape import (
+from landscape import grid
+from landscape.grid import (
     BASE,
     EVALUATIONS,
     GRID,
@@ -29,11 +28,14 @@ from _landscape import (
     by_cell,
     cell_of,
     cells,
+    read_runs,
 )
-from _recorded_task import Array, RecordedTask, configurations
-from _task import Task
 
 from leverl.tune.space.axis import Axis
+
+from .drawing import generator
+from .recorded import Array, RecordedTask, configurations
+from .task import Task
 
 NAMES: tuple[str, ...] = tuple(TASKS)
 
@@ -62,7 +64,7 @@ def missing() -> dict[str, str]:
 def _what_is_missing(name: str) -> str:
     if not all(path.is_file() for path in _files(name)):
         return f"{_files(name)[0].name} is not in benchmarks/tuning/data; record.py {name} writes it"
-    runs = _landscape.read_runs(name)
+    runs = read_runs(name)
     search, truth = by_cell(runs, "search"), by_cell(runs, "truth")
     lacking = sum(max(len(SEARCH_SEEDS) - len(search.get(cell, ())), 0) for cell in cells())
     if lacking:
@@ -77,7 +79,7 @@ def draw(name: str, repeat: int) -> Task:
     reason = _what_is_missing(name)
     if reason:
         raise ValueError(f"landscape, {name}: {reason}.")
-    found = _recorded(name, _landscape.DATA)
+    found = _recorded(name, grid.DATA)
     order = generator("landscape", name, repeat).permutation(len(SEARCH_SEEDS))
     return RecordedTask(
         name=name,
@@ -95,15 +97,15 @@ def draw(name: str, repeat: int) -> Task:
 
 
 def _files(name: str) -> tuple[Path, Path]:
-    return _landscape.DATA / f"landscape_{name}.parquet", _landscape.DATA / f"runs_{name}.parquet"
+    return grid.DATA / f"landscape_{name}.parquet", grid.DATA / f"runs_{name}.parquet"
 
 
 @lru_cache
 def _recorded(name: str, folder: Path) -> Recorded:
-    """The landscape in `folder`, which is `_landscape.DATA` and a key of the cache."""
+    """The landscape in `folder`, which is `grid.DATA` and a key of the cache."""
     import pyarrow.parquet as parquet
 
-    runs = _landscape.read_runs(name)
+    runs = read_runs(name)
     shape = (len(cells()), len(SEARCH_SEEDS))
     scores, errors, seconds = (np.full(shape, np.nan) for _ in range(3))
     curves = np.full((*shape, EVALUATIONS), np.nan)

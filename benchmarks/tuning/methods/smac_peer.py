@@ -9,15 +9,17 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from _methods import TOLD, Dimension, Reading, dimensions, follow
-from _task import Task
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float, Integer
 from smac import HyperparameterOptimizationFacade, Scenario
 from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.runhistory.dataclasses import TrialInfo, TrialValue
 from smac.runhistory.enumerations import StatusType
+from tasks.task import Task
 
 from leverl.tune.model import Params
+
+from .dimensions import Dimension, dimensions
+from .method import TOLD, Reading, follow
 
 _FAILED = 1.0  # what a failed run costs, `crash_cost`: as much as the lowest score
 

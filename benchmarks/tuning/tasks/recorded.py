@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from _drawing import generator
-from _task import Result
 from numpy.typing import NDArray
 
 from leverl.tune.model import Params
 from leverl.tune.space.axis import Axis
+
+from .drawing import generator
+from .task import Result
 
 Array = NDArray[np.float64]
 SIMILAR = (12, 0.2)

@@ -4,12 +4,13 @@ import logging
 import warnings
 from typing import Any
 
-from _methods import Dimension, dimensions
-from _task import Task
 from ax.api.client import Client
 from ax.api.configs import ChoiceParameterConfig, RangeParameterConfig
+from tasks.task import Task
 
 from leverl.tune.model import Params
+
+from .dimensions import Dimension, dimensions
 
 _OBJECTIVE = "score"
 

@@ -16,12 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from _drawing import factorial, generator, spread
-from _task import Result, Task
 from numpy.typing import NDArray
 
 from leverl.tune.model import Params
 from leverl.tune.space.axis import Axis
+
+from .drawing import factorial, generator, spread
+from .task import Result, Task
 
 NAMES: tuple[str, ...] = ("hartmann",)
 

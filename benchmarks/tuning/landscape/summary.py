@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Iterator, Sequence
 
-from _landscape import BASE, LEVERS, SEARCH_SEEDS, Cell, Row, by_cell, cells, read_runs
+from .grid import BASE, LEVERS, SEARCH_SEEDS, Cell, Row, by_cell, cells, read_runs
 
 
 def summary(task: str) -> str:

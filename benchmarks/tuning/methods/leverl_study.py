@@ -7,15 +7,16 @@ from statistics import fmean
 from typing import Final
 
 import numpy as np
-from _methods import TOLD, Reading, Runs
-from _simulator import play
-from _task import Result, Task
+from tasks.task import Result, Task
 
 from leverl.tune import strategy as strategies
 from leverl.tune.model import BASE, Run
 from leverl.tune.space.space import free
 from leverl.tune.strategy import Strategy
 from leverl.tune.study import Budget, Seeds, Stopping, Study, Target
+
+from .method import TOLD, Reading, Runs
+from .simulator import play
 
 STEPS: Final = 1000  # of every run: curves are known at shares of it
 

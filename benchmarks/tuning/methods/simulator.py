@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from _task import Result
+from tasks.task import Result
 
 from leverl.record.run_record import Outcome, Score
 from leverl.record.series import Series

@@ -19,12 +19,13 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from _drawing import factorial, generator, subset
-from _recorded_task import Array, RecordedTask
-from _task import Task
 
 from leverl.tune.model import Params, ParamValue
 from leverl.tune.space.axis import Axis
+
+from .drawing import factorial, generator, subset
+from .recorded import Array, RecordedTask
+from .task import Task
 
 NAMES: tuple[str, ...] = ("enduro", "pong")
 
@@ -55,7 +56,7 @@ def missing() -> dict[str, str]:
 def find() -> Path | None:
     """The table, where it is."""
     named = os.environ.get("LEVERL_BENCHMARK_DATA")
-    folder = Path(named) if named else Path(__file__).parents[3] / "shared" / "benchmarks"
+    folder = Path(named) if named else Path(__file__).parents[4] / "shared" / "benchmarks"
     return folder / FILE if (folder / FILE).is_file() else None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-DATA: Final = Path(__file__).parent / "data"
+DATA: Final = Path(__file__).parents[1] / "data"
 
 RESPONSES: Final = 6144  # of every run, whatever its batch size
 EVALUATIONS: Final = 12  # beside the one before training

@@ -1,0 +1,1 @@
+"""Our own landscapes: the grid that `record.py` trains, and what was recorded of it."""

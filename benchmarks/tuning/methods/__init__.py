@@ -1,0 +1,1 @@
+"""What is compared: leverl, grids, and tuners of other packages."""

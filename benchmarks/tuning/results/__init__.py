@@ -1,0 +1,1 @@
+"""What was measured: kept on disk, in numbers, as text and as figures."""

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 # Read by torch and by Hugging Face when they are first imported, so this comes before any test module.
@@ -31,3 +32,12 @@ def leverl_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("leverl-home")
     os.environ["LEVERL_HOME"] = str(home)
     return home
+
+
+@pytest.fixture(autouse=True)
+def _no_process_outlives_its_test() -> Iterator[None]:
+    """Runs that a tuner let live on end with the test that started them, and note is taken of their end."""
+    yield
+    if "leverl.executors.living_on" in sys.modules:
+        for process in sys.modules["leverl.executors.living_on"].LIVING_ON.living():
+            process.wait(timeout=60)

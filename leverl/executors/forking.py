@@ -12,12 +12,10 @@ from time import monotonic
 from typing import Any, Final
 
 from leverl.executors.fork_server import ROOM_FOR_TOKEN
+from leverl.executors.living_on import LIVING_ON
 from leverl.record.process import TOKEN_VARIABLE, Exit
 
 START_TIMEOUT: Final = 180.0  # a cold import of torch and transformers from a slow disk
-
-LIVING_ON: Final[list[subprocess.Popen[bytes]]] = []
-"""Processes that outlive their executor, kept so that Python does not complain of them."""
 
 
 class ForkServer:
@@ -79,7 +77,7 @@ class ForkServer:
         self.closed = True
         self._socket.close()
         if self._children:
-            LIVING_ON.append(self._process)
+            LIVING_ON.add(self._process)
             return
         try:
             self._process.wait(timeout=10)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import psutil
 
 from leverl.executors.ending import end_family, end_leftovers, stop_process
-from leverl.executors.forking import LIVING_ON, ForkServer, can_fork
+from leverl.executors.forking import ForkServer, can_fork
 from leverl.executors.handles import (
     HANDLE_FILE,
     issue_ticket,
@@ -23,6 +23,7 @@ from leverl.executors.handles import (
     write_handle,
     written_handle,
 )
+from leverl.executors.living_on import LIVING_ON
 from leverl.executors.processes import Families, alive_at, resident
 from leverl.executors.protocol import Handle
 from leverl.record.layout import RunFolder
@@ -113,7 +114,9 @@ class LocalExecutor:
     def close(self) -> None:
         for server in self._servers.values():
             server.close()
-        LIVING_ON.extend(process for process in self._plain.values() if process.poll() is None)
+        for process in self._plain.values():
+            LIVING_ON.add(process)
+        LIVING_ON.living()  # of processes that have ended since, also those of earlier executors, note is taken
         for descriptor in self._watch.values():
             os.close(descriptor)
         self._servers.clear()

@@ -8,11 +8,10 @@ from typing import Final
 from leverl.errors import ConfigError
 from leverl.report import numbers
 from leverl.report.marks import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
-from leverl.report.statistics import interval95, mean, sample_variance
 from leverl.report.study_data import StudyData
 from leverl.report.study_page import analysed
 from leverl.tune.model import BASE, Comparison, Params, ParamValue
-from leverl.tune.statistics import paired_t
+from leverl.tune.statistics import interval95, mean, paired_t, sample_variance, t_quantile
 
 COLORS: Final = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
 DASHES: Final = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -108,7 +107,7 @@ def quality(data: StudyData) -> Quality | None:
     winner, comparison = data.view.winner, data.comparison
     if winner is not None and comparison is not None:
         scores = comparison.base if winner.config_id == BASE else comparison.winner
-        return Quality(winner.config_id, mean(scores) or 0.0, interval95(scores), scores, comparison.seeds)
+        return Quality(winner.config_id, mean(scores), interval95(scores), scores, comparison.seeds)
     found = data.view.recommendation
     if found is None:
         return None
@@ -129,14 +128,13 @@ def _difference(first: StudyData, one: Quality | None, two: Quality | None) -> D
 
 def _welch(value: float, one: Sequence[float], two: Sequence[float]) -> tuple[float, float] | None:
     """95 % interval of a difference of means with unequal variances (Welch 1947); None below two scores each."""
-    spreads = [sample_variance(one), sample_variance(two)]
-    if spreads[0] is None or spreads[1] is None or not sum(filter(None, spreads)):
+    if min(len(one), len(two)) < 2:
         return None
-    from scipy.special import stdtrit
-
-    a, b = spreads[0] / len(one), spreads[1] / len(two)
+    a, b = sample_variance(one) / len(one), sample_variance(two) / len(two)
+    if a + b == 0.0:
+        return None
     freedom = (a + b) ** 2 / (a**2 / (len(one) - 1) + b**2 / (len(two) - 1))
-    half = float(stdtrit(freedom, 0.975)) * (a + b) ** 0.5
+    half = t_quantile(freedom) * (a + b) ** 0.5
     return value - half, value + half
 
 

@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
+from leverl.tune.statistics import mean_or_none
+
 UNKNOWN = "–"
 """Stands where nothing was measured; never 0."""
 
@@ -155,7 +157,7 @@ def _bar(value: float, low: float, span: float) -> int:
 
 def _finite_mean(values: Sequence[float]) -> float | None:
     known = [value for value in values if math.isfinite(value)]
-    return sum(known) / len(known) if known else None
+    return mean_or_none(known)
 
 
 def _special(value: float) -> str:

@@ -8,7 +8,6 @@ from functools import cached_property
 from leverl.record.run_record import Outcome
 from leverl.report import numbers
 from leverl.report.marks import mark_of
-from leverl.report.statistics import interval95, mean, standard_error
 from leverl.tune.analysis.result import Analysis, Standing
 from leverl.tune.ledger import Balance, balance
 from leverl.tune.model import BASE as BASE_ID
@@ -23,6 +22,7 @@ from leverl.tune.model import (
     RunState,
     StudyView,
 )
+from leverl.tune.statistics import interval95, mean, mean_or_none, standard_error
 
 _FINALISTS_SHOWN = 3
 
@@ -50,7 +50,7 @@ class Configuration:
 
     @property
     def mean(self) -> float | None:
-        return mean(self.scores)
+        return mean_or_none(self.scores)
 
     @property
     def standard_error(self) -> float | None:
@@ -83,11 +83,11 @@ class Configuration:
 
     @property
     def kl(self) -> float | None:
-        return mean([state.kl for state in self.runs if state.kl is not None])
+        return mean_or_none([state.kl for state in self.runs if state.kl is not None])
 
     @property
     def length(self) -> float | None:
-        return mean([state.length for state in self.runs if state.length is not None])
+        return mean_or_none([state.length for state in self.runs if state.length is not None])
 
     @property
     def steps(self) -> int:
@@ -154,9 +154,8 @@ class StudyData:
             return self.by_id[self.comparison.config_id]
         confirmed = [c for c in self.configurations if c.id != BASE_ID and self.phase_runs(c, CONFIRM)]
         if confirmed:
-            return min(
-                confirmed, key=lambda c: self.worth(mean(finished_scores(self.phase_runs(c, CONFIRM))))
-            )
+            scores = {c.id: finished_scores(self.phase_runs(c, CONFIRM)) for c in confirmed}
+            return min(confirmed, key=lambda c: self.worth(mean_or_none(scores[c.id])))
         leader = self.leader
         return (
             leader
@@ -197,7 +196,7 @@ class StudyData:
             base = _by_seed(self.phase_runs(self.base, phase))
             pairs = [own[seed] - base[seed] for seed in own if seed in base]
             if pairs:
-                return Difference(sum(pairs) / len(pairs), interval95(pairs), len(pairs))
+                return Difference(mean(pairs), interval95(pairs), len(pairs))
         return None
 
     @cached_property

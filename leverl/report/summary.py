@@ -10,11 +10,11 @@ from leverl.report.page import Headline
 from leverl.report.redact import redact
 from leverl.report.sections import verdict
 from leverl.report.sections.runs import configurations
-from leverl.report.statistics import mean
 from leverl.report.study_data import Configuration, StudyData
 from leverl.report.terminal import repeat_command
 from leverl.tune.ledger import total
 from leverl.tune.model import BASE, CONFIRM, Comparison, StudyView
+from leverl.tune.statistics import mean, mean_or_none
 
 SUMMARY: Final = "summary.md"
 LIMIT: Final = 60_000
@@ -103,7 +103,7 @@ def _mean_of(data: StudyData, configuration: Configuration | None, phase: str | 
         return numbers.UNKNOWN
     runs = data.phase_runs(configuration, phase) if phase else configuration.runs
     found = [float(value) for state in runs if state.scored and (value := getattr(state, name)) is not None]
-    return numbers.short(mean(found))
+    return numbers.short(mean_or_none(found))
 
 
 def _levers(data: StudyData) -> str:

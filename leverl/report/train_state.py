@@ -3,7 +3,7 @@
 import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from statistics import median
+from statistics import fmean, median
 from typing import Any, Final
 
 from leverl.record.metrics import MetricValue
@@ -95,7 +95,7 @@ class TrainState:
     def remaining(self) -> float | None:
         """Seconds to the end at the mean pace of recent steps (evaluations included)."""
         steps = list(self._seconds)
-        return sum(steps) / len(steps) * max(0, self.until - self.step) if steps else None
+        return fmean(steps) * max(0, self.until - self.step) if steps else None
 
     @property
     def silence(self) -> str | None:

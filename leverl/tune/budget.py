@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from leverl.tune.model import History, RunState
+from leverl.tune.statistics import mean_or_none
 from leverl.tune.study import Budget
 
 _HOUR: Final = 3600.0
@@ -68,7 +69,7 @@ class Account:
             match name:
                 case "steps":
                     steps = [state.run.until for state in self.history.runs]
-                    unit = sum(steps) / len(steps) if steps else None
+                    unit = mean_or_none(steps)
                     found.append((self._sum("steps"), limit, unit))
                 case "tokens":
                     found.append((self._sum("tokens"), limit, self._per_run("tokens")))

@@ -20,6 +20,7 @@ from leverl.tune.bridge.parameters import Parameter, parameters
 from leverl.tune.bridge.trials import PROPOSED, encoded, measurements
 from leverl.tune.model import Params
 from leverl.tune.space.space import key
+from leverl.tune.statistics import mean
 from leverl.tune.surrogate.measurement import Measurement
 
 _ENUMERABLE: Final = 1024
@@ -129,7 +130,7 @@ class LeverlSampler(BaseSampler):
         if surrogate is None:
             means = [_mean(found, params) for params in good.values()]
         else:
-            means = [float(mean) for mean in surrogate.posterior(list(good.values())).mean]
+            means = [float(value) for value in surrogate.posterior(list(good.values())).mean]
         best = list(good)[means.index(max(means))]
         complete = (trial for trial in trials if trial.state == TrialState.COMPLETE)
         return next(trial for trial in complete if key(encoded(trial, known) or {}) == best)
@@ -234,8 +235,7 @@ def _conditions(trials: Sequence[FrozenTrial], known: Mapping[str, Parameter]) -
 
 
 def _mean(found: Sequence[Measurement], params: Params) -> float:
-    values = [one.value for one in found if one.value is not None and key(one.params) == key(params)]
-    return math.fsum(values) / len(values)
+    return mean([one.value for one in found if one.value is not None and key(one.params) == key(params)])
 
 
 def _maximizes(study: optuna.Study) -> bool:

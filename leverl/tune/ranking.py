@@ -5,7 +5,7 @@ from typing import Final
 
 from leverl.record.run_record import Outcome
 from leverl.tune.model import History, RunState
-from leverl.tune.statistics import mean, standard_error
+from leverl.tune.statistics import mean, mean_or_none, standard_error
 
 FAILURES: Final = (Outcome.OUT_OF_MEMORY, Outcome.NON_FINITE, Outcome.CRASHED, Outcome.TIMED_OUT)
 """Ends that say something about the configuration. A lost process says nothing."""
@@ -44,7 +44,7 @@ def standing(history: History, config_id: str, phase: str | None = None) -> Stan
         standard_error=error,
         seeds=len(values),
         failures=sum(failed(state) for state in states),
-        kl=mean(kls) if kls else None,
+        kl=mean_or_none(kls),
         cost=(
             round(mean([state.cost.responses for state, _ in scored])),
             mean([state.cost.seconds for state, _ in scored]),

@@ -1,4 +1,7 @@
-"""The few statistics of a study: means, standard errors, the paired interval."""
+"""The few statistics of studies and their reports: means, their errors and intervals, variances.
+
+What too few values cannot tell is None, never 0.
+"""
 
 import math
 from collections.abc import Sequence
@@ -16,13 +19,45 @@ def mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def standard_error(values: Sequence[float]) -> float | None:
-    """Standard error of the mean (unbiased variance); None below two values."""
-    if len(values) < 2:
-        return None
+def mean_or_none(values: Sequence[float]) -> float | None:
+    """Arithmetic mean; None without a value."""
+    return mean(values) if values else None
+
+
+def sample_variance(values: Sequence[float]) -> float:
+    """Unbiased variance of at least two values."""
     centre = mean(values)
-    variance = math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1)
-    return math.sqrt(variance / len(values))
+    return math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1)
+
+
+def pooled_variance(groups: Sequence[Sequence[float]]) -> tuple[float, int] | None:
+    """Variance within groups and its degrees of freedom; None when no group has two values."""
+    replicated = [group for group in groups if len(group) > 1]
+    df = sum(len(group) - 1 for group in replicated)
+    if df == 0:
+        return None
+    return math.fsum(sample_variance(group) * (len(group) - 1) for group in replicated) / df, df
+
+
+def standard_error(values: Sequence[float]) -> float | None:
+    """Standard error of the mean, from the spread of the values; None below two."""
+    return math.sqrt(sample_variance(values) / len(values)) if len(values) > 1 else None
+
+
+def interval95(values: Sequence[float]) -> tuple[float, float] | None:
+    """95 % t interval of the mean; None below two values."""
+    error = standard_error(values)
+    if error is None:
+        return None
+    centre, half = mean(values), t_quantile(len(values) - 1) * error
+    return centre - half, centre + half
+
+
+def t_quantile(df: float, level: float = 0.95) -> float:
+    """What Student's t with `df` degrees of freedom stays below, in absolute value, with probability `level`."""
+    from scipy.special import stdtrit  # scipy.stats takes seconds to import
+
+    return float(stdtrit(df, 0.5 + level / 2))
 
 
 @dataclass(frozen=True)
@@ -55,14 +90,12 @@ def paired_t(
     if count < 2:
         return Paired(centre, None)
     df = float(count - 1)
-    variance = math.fsum((value - centre) ** 2 for value in differences) / df
+    variance = sample_variance(differences)
     if known is not None and known.df > 0 and known.variance > 0:
         weight = min(KNOWN_WEIGHT, known.df)
         variance = (df * variance + weight * known.variance) / (df + weight)
         df += weight
-    from scipy.special import stdtrit  # quantiles of Student's t; scipy.stats takes seconds to import
-
-    half = float(stdtrit(df, 0.5 + level / 2)) * math.sqrt(variance / count)
+    half = t_quantile(df, level) * math.sqrt(variance / count)
     if half <= _ROUNDING * max(map(abs, (*one, *two))):  # equal differences and nothing known: no interval,
         return Paired(centre, None)  # for one of width 0 would claim certainty
     return Paired(centre, (centre - half, centre + half))

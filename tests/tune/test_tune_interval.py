@@ -1,4 +1,4 @@
-"""Means, errors and the paired interval; what the interval promises is measured."""
+"""The paired interval; what it promises is measured."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,18 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leverl.tune.statistics import KNOWN_WEIGHT, Spread, mean, paired_t, standard_error
+from leverl.tune.statistics import KNOWN_WEIGHT, Spread, paired_t
 
 Draw = Callable[[np.random.Generator, int], Any]
 
 REPEATS = 4000
 PAIRS = 5
-
-
-def test_means_and_errors() -> None:
-    assert mean([1.0, 2.0, 6.0]) == 3.0
-    assert standard_error([1.0]) is None
-    assert standard_error([1.0, 2.0, 3.0]) == pytest.approx(0.57735, abs=1e-5)
 
 
 def test_students_interval() -> None:

@@ -13,6 +13,7 @@ from leverl.report.sections import pair_map
 from leverl.report.study_data import Configuration, StudyData
 from leverl.tune.analysis.result import Analysis, Importance, Model, Slice, SlicePoint
 from leverl.tune.model import LeverAxis
+from leverl.tune.statistics import mean
 
 SLICES = 8
 _NEAR = 0.2  # mean distance of the other levers, as a share of their ranges
@@ -268,7 +269,7 @@ def _near(data: StudyData, centre: str, lever: LeverAxis) -> set[str]:
     found = set()
     for configuration in data.configurations:
         gaps = [abs(a - b) for a, b in zip(places(configuration), middle, strict=True)]
-        if not gaps or sum(gaps) / len(gaps) <= _NEAR:
+        if not gaps or mean(gaps) <= _NEAR:
             found.add(configuration.id)
     return found
 

@@ -9,10 +9,10 @@ from leverl.report.blocks import Block, Cell, Chart, Note, Section, Table, numbe
 from leverl.report.figures import axis, faded, label, layout, plot, scatter
 from leverl.report.marks import GREY
 from leverl.report.sections.roles import Role, roles
-from leverl.report.statistics import interval95, mean
 from leverl.report.study_data import StudyData, finished_scores
 from leverl.report.svg import DotRow
 from leverl.tune.model import CONFIRM, GRID, RACE, SEARCH, Comparison, RunState
+from leverl.tune.statistics import interval95, mean
 
 
 def build(data: StudyData) -> Section:
@@ -45,8 +45,7 @@ def _rows(data: StudyData, role: Role) -> list[DotRow]:
 
 def _row(role: Role, runs: Sequence[RunState], phase: str) -> DotRow | None:
     values = finished_scores(runs)
-    center = mean(values)
-    if center is None:
+    if not values:
         return None
     seeds = tuple(state.run.seed for state in runs if finished_scores([state]))
     return DotRow(
@@ -55,7 +54,7 @@ def _row(role: Role, runs: Sequence[RunState], phase: str) -> DotRow | None:
         symbol=role.symbol,
         values=values,
         seeds=seeds,
-        mean=center,
+        mean=mean(values),
         interval=interval95(values),
     )
 

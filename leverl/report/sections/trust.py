@@ -5,11 +5,11 @@ from leverl.record.run_record import load_record
 from leverl.report import numbers
 from leverl.report.blocks import Block, Chart, Code, Facts, Note, Section
 from leverl.report.sections import calibration
-from leverl.report.statistics import pooled_variance, sample_variance
 from leverl.report.study_data import StudyData, finished_scores
 from leverl.report.terminal import repeat_command
 from leverl.tune.analysis.result import Noise
 from leverl.tune.model import CONFIRM, GRID, RACE, SEARCH
+from leverl.tune.statistics import pooled_variance, sample_variance
 
 _ROLES = {
     SEARCH: "proposed configurations",
@@ -96,10 +96,10 @@ def _noise(data: StudyData) -> str:
     ]
     within = pooled_variance(groups)
     firsts = [c.scores[0] for c in data.configurations if c.scores]
-    total = sample_variance(firsts)
     if within is None:
         return "unknown: no configuration has two finished runs in one phase yet"
-    if not total or len(firsts) < 3:
+    total = sample_variance(firsts) if len(firsts) > 2 else 0.0
+    if not total:
         return "unknown: fewer than three configurations have a score"
     share = min(1.0, within[0] / total)
     return (

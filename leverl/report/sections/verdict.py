@@ -5,11 +5,11 @@ from leverl.report import numbers
 from leverl.report.blocks import Block, Cell, Code, Column, Note, Section, Table, setting_cell
 from leverl.report.page import Fact, Headline
 from leverl.report.scales import edge, range_words
-from leverl.report.statistics import mean
 from leverl.report.study_data import StudyData
 from leverl.report.terminal import study_next
 from leverl.tune.model import BASE as BASE_ID
 from leverl.tune.model import ParamValue
+from leverl.tune.statistics import mean
 
 _EDGE = 0.05  # of the range, in its scale
 _NO_FAILURE = (Outcome.INTERRUPTED, Outcome.STOPPED)  # ends without a score that are the tuner's doing
@@ -97,9 +97,9 @@ def _facts(data: StudyData) -> list[Fact]:
         found += [
             Fact(
                 f"{data.candidate.id}, mean of {numbers.plural(len(comparison.winner), 'seed')}",
-                _mean(comparison.winner),
+                numbers.short(mean(comparison.winner)),
             ),
-            Fact("Base, same seeds", _mean(comparison.base)),
+            Fact("Base, same seeds", numbers.short(mean(comparison.base))),
             Fact("Difference", numbers.signed(comparison.difference)),
         ]
         if comparison.interval:
@@ -144,11 +144,6 @@ def _certainty(data: StudyData) -> list[Fact]:
             Fact(bound.text, f"{value} {'ok' if bound.kept else '✕'}", "a bound that the study sets")
         )
     return found
-
-
-def _mean(values: tuple[float, ...]) -> str:
-    center = mean(values)
-    return numbers.UNKNOWN if center is None else numbers.short(center)
 
 
 def _runs(data: StudyData) -> str:

@@ -11,7 +11,7 @@ from leverl.tune.evidence.recommendation import confirmed, recommend
 from leverl.tune.model import History
 from leverl.tune.plan import Plan
 from leverl.tune.space.space import Space
-from leverl.tune.statistics import mean
+from leverl.tune.statistics import mean_or_none
 
 
 def analyse_study(plan: Plan, history: History) -> Analysis | None:
@@ -52,7 +52,7 @@ def _bounds(space: Space, history: History, config_id: str) -> tuple[Bound, ...]
     for constraint in space.metric_constraints:
         runs = [state.bounded for state in history.of(config_id) if state.scored]
         values = [run[constraint.metric] for run in runs if constraint.metric in run]
-        value = mean(values) if values else None
+        value = mean_or_none(values)
         found.append(Bound(constraint.text, value, value is not None and constraint.holds(value)))
     return tuple(found)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from leverl.record.run_record import Outcome
 from leverl.tune.analysis.result import Standing, TradeOff
 from leverl.tune.model import History, RunState
-from leverl.tune.statistics import mean
+from leverl.tune.statistics import mean_or_none
 
 
 def trade_offs(history: History, standings: Sequence[Standing]) -> tuple[TradeOff, ...]:
@@ -27,8 +27,8 @@ def _trade_off(history: History, standing: Standing) -> TradeOff:
         sd=standing.sd,
         seconds=_mean([_whole(state, state.cost.seconds) for state in runs]),
         gpu_seconds=_mean([_whole(state, state.cost.gpu_seconds) for state in runs]),
-        steps_to_90=mean(gains) if gains else None,
-        kl=mean(kls) if kls else None,
+        steps_to_90=mean_or_none(gains),
+        kl=mean_or_none(kls),
     )
 
 
@@ -40,8 +40,7 @@ def _whole(state: RunState, spent: float) -> float | None:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return mean(known) if known else None
+    return mean_or_none([value for value in values if value is not None])
 
 
 def _on_front(one: TradeOff, others: Sequence[TradeOff], sign: float) -> bool:

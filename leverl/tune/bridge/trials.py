@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from leverl.tune.bridge.parameters import Parameter
 from leverl.tune.model import Params, ParamValue
-from leverl.tune.statistics import mean
+from leverl.tune.statistics import mean, sample_variance
 from leverl.tune.surrogate.measurement import Measurement
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ class Curves:
         """
         rises = [final - at for trial, final in self._finals if (at := _at(trial, step)) is not None]
         if len(rises) >= _LEAST_CURVES:
-            return value + mean(rises), _variance(rises) * (1 + 1 / len(rises))
+            return value + mean(rises), sample_variance(rises) * (1 + 1 / len(rises))
         finals = [final for _, final in self._finals]
-        return (value, _variance(finals)) if len(finals) > 1 else None
+        return (value, sample_variance(finals)) if len(finals) > 1 else None
 
 
 def measurements(
@@ -123,8 +123,3 @@ def _at(trial: "FrozenTrial", step: int) -> float | None:
     """The last finite value that the trial reported up to `step`."""
     steps = [one for one, value in trial.intermediate_values.items() if one <= step and math.isfinite(value)]
     return trial.intermediate_values[max(steps)] if steps else None
-
-
-def _variance(values: Sequence[float]) -> float:
-    centre = mean(values)
-    return math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1)

@@ -12,7 +12,7 @@ from leverl.tune.bounds import allowed
 from leverl.tune.model import History, Params
 from leverl.tune.ranking import failed
 from leverl.tune.space.space import Space
-from leverl.tune.statistics import mean
+from leverl.tune.statistics import mean, mean_or_none
 
 
 @dataclass(frozen=True)
@@ -69,4 +69,4 @@ def _value(history: History, config_id: str) -> float | None:
         for state in states
         if state.outcome is Outcome.STOPPED and state.prediction is not None
     ]
-    return mean(predictions) if predictions else None
+    return mean_or_none(predictions)

@@ -10,6 +10,7 @@ from typing import Final
 
 from leverl.record.series import Series
 from leverl.tune.model import Prediction
+from leverl.tune.statistics import mean
 
 FEWEST: Final = 3
 """Evaluations below which nothing is predicted."""
@@ -25,10 +26,10 @@ class Forecast:
 
     def prediction(self, seed_sd: float = 0.0) -> Prediction:
         """Mean and standard deviation of the mixture; `seed_sd` is added, for a configuration's true mean."""
-        mean = math.fsum(w * m for w, m in zip(self.weights, self.means, strict=True))
+        centre = math.fsum(w * m for w, m in zip(self.weights, self.means, strict=True))
         parts = zip(self.weights, self.means, self.deviations, strict=True)
-        variance = math.fsum(w * (sd**2 + (m - mean) ** 2) for w, m, sd in parts)
-        return Prediction(mean, math.sqrt(variance + seed_sd**2))
+        variance = math.fsum(w * (sd**2 + (m - centre) ** 2) for w, m, sd in parts)
+        return Prediction(centre, math.sqrt(variance + seed_sd**2))
 
     def probability_above(self, level: float, deviation: float = 0.0) -> float:
         """P(score > level), where the level is itself only known to a standard deviation."""
@@ -84,7 +85,7 @@ def forecast(
     kept = [value for step, value in points if step > 0][-room:] if room else []
     error = _evaluation_error(errors, last_k)
     if not missing:
-        return Forecast((1.0,), (math.fsum(kept) / len(kept),), (error,))
+        return Forecast((1.0,), (mean(kept),), (error,))
     from leverl.tune.stopping.fit import Curve, extrapolate  # numpy is needed only when runs are under way
 
     unit = scale if maximize else -scale
@@ -94,7 +95,7 @@ def forecast(
     seen = math.fsum(kept) / (len(missing) + len(kept))
     return Forecast(
         weights=weights,
-        means=tuple(seen + share * unit * mean for mean in means),
+        means=tuple(seen + share * unit * value for value in means),
         deviations=tuple(math.hypot(share * scale * sd, error) for sd in deviations),
     )
 
@@ -108,7 +109,7 @@ def _missing_steps(steps: Sequence[int], until: int) -> list[int]:
 
 def _evaluation_error(errors: Series, last_k: int) -> float:
     known = [error for error in errors.values[-last_k:] if math.isfinite(error)]
-    return math.fsum(known) / len(known) if known else 0.0
+    return mean(known) if known else 0.0
 
 
 def _normal_cdf(difference: float, deviation: float) -> float:

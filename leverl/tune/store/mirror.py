@@ -10,7 +10,7 @@ from leverl.tune.model import History, RunState
 from leverl.tune.optuna_log import quiet_optuna
 from leverl.tune.ranking import failed
 from leverl.tune.space.space import Space
-from leverl.tune.statistics import mean, standard_error
+from leverl.tune.statistics import mean, mean_or_none, standard_error
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -59,7 +59,7 @@ def _trials(space: Space, history: History) -> Iterator["FrozenTrial"]:
         kind = TrialState.COMPLETE if scores else TrialState.RUNNING if running else TrialState.FAIL
         trial = create_trial(
             state=kind,
-            value=mean(scores) if scores else None,
+            value=mean_or_none(scores),
             params=params,
             distributions={name: distributions[name] for name in params},
             intermediate_values=_mean_curve(states),

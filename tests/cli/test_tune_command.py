@@ -140,7 +140,7 @@ def test_dry_run_is_the_plan(tuner: Tuner, capsys: pytest.CaptureFixture[str], t
     for part in (
         "study        demo → studies/demo",
         "target       grpo steps=30",
-        "(leverl bayes ",
+        "(Matérn GP, qLogNEI)",
         "maximize eval/score",
         "0.0001 … 0.1 (log), or 0  [base 0.001]",
         "20 runs of 30 steps, 1 side by side",

@@ -51,7 +51,7 @@ def play(tools: ModuleType, space: Space, count: int, score: Any, startup: int =
 
 
 def test_it_says_what_runs() -> None:
-    assert create(0).name == "leverl bayes (Matérn GP, qLogNEI)"
+    assert create(0).name == "Matérn GP, qLogNEI"
 
 
 def test_before_the_first_run_the_base_is_on_its_way() -> None:

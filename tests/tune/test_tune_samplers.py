@@ -47,9 +47,9 @@ def test_unknown_samplers_name_the_known_ones() -> None:
 
 def test_they_say_what_runs() -> None:
     assert [sampler(name).name for name in ("grid", "random", "bayes")] == [
-        "grid",
+        "cell by cell",
         "random search",
-        "leverl bayes (Matérn GP, qLogNEI)",
+        "Matérn GP, qLogNEI",
     ]
 
 

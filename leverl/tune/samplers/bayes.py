@@ -15,7 +15,7 @@ class BayesSampler:
     more than any new one.
     """
 
-    name = "leverl bayes (Matérn GP, qLogNEI)"
+    name = "Matérn GP, qLogNEI"
 
     def __init__(self, seed: int, startup: int | None = None) -> None:
         self._seed = seed

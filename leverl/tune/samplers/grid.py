@@ -9,7 +9,7 @@ from leverl.tune.space.space import Space, key
 class GridSampler:
     """Goes through the cells in order and skips those that were tried or cannot run."""
 
-    name = "grid"
+    name = "cell by cell"
 
     def suggest(self, space: Space, history: History, n: int) -> list[Params]:
         """The next `n` cells; none when the grid is done.

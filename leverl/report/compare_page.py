@@ -85,7 +85,7 @@ def in_a_sentence(studies: Sequence[Study]) -> str:
     if (found := other.against_first) is None:
         return f"{text}."
     ended = f"95 % CI {numbers.interval(*found.interval)}" if found.interval else "no interval"
-    return f"{text}; what it recommends differs by {numbers.signed(found.value)} ({ended})."
+    return f"{text}; what it recommends differs by {numbers.signed_within(found.value, found.interval)} ({ended})."
 
 
 def _share(part: float, whole: float) -> str:
@@ -164,8 +164,8 @@ def _quality(study: Study) -> str:
         return numbers.UNKNOWN
     if found.interval is None:
         return numbers.short(found.mean)
-    low, high = found.interval
-    return f"{numbers.short(found.mean)} [{numbers.short(low)} … {numbers.short(high)}]"
+    mean, low, high = (numbers.within(value, found.interval) for value in (found.mean, *found.interval))
+    return f"{mean} [{low} … {high}]"
 
 
 def _difference(study: Study) -> str:
@@ -173,7 +173,7 @@ def _difference(study: Study) -> str:
     if found is None:
         return numbers.UNKNOWN
     ended = f" [{numbers.interval(*found.interval)}]" if found.interval else ""
-    return f"{numbers.signed(found.value)}{ended}{', paired by seed' if found.paired else ''}"
+    return f"{numbers.signed_within(found.value, found.interval)}{ended}{', paired by seed' if found.paired else ''}"
 
 
 def _gain(study: Study) -> str:
@@ -181,7 +181,7 @@ def _gain(study: Study) -> str:
     if found is None:
         return numbers.UNKNOWN
     ended = f" [{numbers.interval(*found.interval)}]" if found.interval else ""
-    return f"{numbers.signed(found.difference)}{ended}"
+    return f"{numbers.signed_within(found.difference, found.interval)}{ended}"
 
 
 def _course(studies: Sequence[Study]) -> Section:

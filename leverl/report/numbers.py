@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from leverl.tune.statistics import mean_or_none
+from leverl.tune.statistics import interval_places, mean_or_none
 
 UNKNOWN = "–"
 """Stands where nothing was measured; never 0."""
@@ -58,19 +58,27 @@ def signed(value: float | None, error: float | None = None) -> str:
     """`+0.19`; with an error as many places as it has."""
     if value is None:
         return UNKNOWN
-    text = _minus(short(value) if error is None else with_error(value, error))
-    return text if text.startswith("−") or value == 0 or math.isnan(value) else f"+{text}"
+    return _plus(_minus(short(value) if error is None else with_error(value, error)), value)
 
 
 def interval(low: float, high: float) -> str:
-    """`+0.11 … +0.27`: places by the width of the interval, and as many as keep an end that is not 0 off 0."""
-    width = abs(high - low)
-    if not math.isfinite(width) or width == 0:
-        return f"{signed(low)} … {signed(high)}"
-    places = max(_places(size) for size in (width, abs(low), abs(high)) if 0 < size <= width)
-    if places > 6:
-        return f"{signed(low)} … {signed(high)}"
-    return f"{_minus(f'{low:+.{places}f}')} … {_minus(f'{high:+.{places}f}')}"
+    """`+0.113 … +0.271`: as many places as the interval deserves."""
+    return f"{signed_within(low, (low, high))} … {signed_within(high, (low, high))}"
+
+
+def within(value: float, ends: tuple[float, float] | None) -> str:
+    """`0.190`: a value with the places of its interval, where it has one."""
+    places = interval_places(*ends) if ends is not None else None
+    return _minus(short(value) if places is None else f"{value:.{places}f}")
+
+
+def signed_within(value: float, ends: tuple[float, float] | None) -> str:
+    """`+0.190`: the same of a difference."""
+    return _plus(within(value, ends), value)
+
+
+def _plus(text: str, value: float) -> str:
+    return text if text.startswith("−") or value == 0 or math.isnan(value) else f"+{text}"
 
 
 def percent(share: float | None) -> str:

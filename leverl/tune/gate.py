@@ -10,7 +10,7 @@ from leverl.errors import ConfigError
 from leverl.plugins import nearest
 from leverl.tune.evidence.verdict import compare
 from leverl.tune.model import BASE, CONFIRM, RunState, StudyView, Winner
-from leverl.tune.statistics import mean
+from leverl.tune.statistics import interval_format, mean
 
 LEVEL: Final = 95.0
 """Per cent; the level of a study's own verdict, and of a gain without `at`."""
@@ -135,7 +135,8 @@ def _check_gain(condition: Condition, view: StudyView, winner: Winner) -> GateRe
     if found is None or found.interval is None:
         return _unmet(condition, "winner and base have too few scores on the same fresh seeds")
     low, high = found.interval
-    words = f"{found.difference:+.3g}, interval {low:+.3g} … {high:+.3g}, {_seeds(len(found.seeds))}"
+    number = interval_format(found.interval)
+    words = f"{found.difference:+{number}}, interval {low:+{number}} … {high:+{number}}, {_seeds(len(found.seeds))}"
     passed = found.gain and condition.holds(low)
     return GateResult(True, f"{condition}: met ({words})") if passed else _unmet(condition, words)
 

@@ -53,6 +53,28 @@ def interval95(values: Sequence[float]) -> tuple[float, float] | None:
     return centre - half, centre + half
 
 
+def interval_places(low: float, high: float) -> int | None:
+    """Decimal places an interval deserves: two digits of half its width, and as many as keep an end that is not 0
+    off 0. None where a fixed number of places does not read well (a width of 0, more than six places).
+    """
+    half = (high - low) / 2
+    if not math.isfinite(half) or half <= 0:
+        return None
+    first_digits = [1 - _exponent(half), *(-_exponent(abs(end)) for end in (low, high) if end)]
+    places = max(0, *first_digits)
+    return places if places <= 6 else None
+
+
+def interval_format(ends: tuple[float, float] | None) -> str:
+    """How a sentence writes numbers that have this interval: the format `.3f`, say."""
+    places = interval_places(*ends) if ends is not None else None
+    return ".3g" if places is None else f".{places}f"
+
+
+def _exponent(size: float) -> int:
+    return math.floor(math.log10(size))
+
+
 def t_quantile(df: float, level: float = 0.95) -> float:
     """What Student's t with `df` degrees of freedom stays below, in absolute value, with probability `level`."""
     from scipy.special import stdtrit  # scipy.stats takes seconds to import

@@ -70,10 +70,13 @@ def test_signs_and_intervals() -> None:
     assert numbers.signed(0.19) == "+0.19"
     assert numbers.signed(-0.19) == "−0.19"
     assert numbers.signed(0.0) == "0"
-    assert numbers.interval(0.1134, 0.2711) == "+0.11 … +0.27"
-    assert numbers.interval(-0.02, 0.05) == "−0.02 … +0.05"
+    assert numbers.interval(0.1134, 0.2711) == "+0.113 … +0.271"
+    assert numbers.interval(-0.02, 0.05) == "−0.020 … +0.050"
     assert numbers.interval(0.0069, 0.2411) == "+0.007 … +0.241"  # an end that is above 0 looks it
-    assert numbers.interval(0.0, 0.2411) == "+0.0 … +0.2"
+    assert numbers.interval(0.0, 0.2411) == "0.00 … +0.24"
+    assert numbers.within(0.79, (0.664, 0.79)) == "0.790"  # as many places as its ends
+    assert numbers.signed_within(-0.00749, (-0.066, 0.051)) == "−0.007"
+    assert numbers.signed_within(0.25, None) == "+0.25"
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_a_gain_is_met_by_the_lower_end_of_its_interval() -> None:
     low, high = view.winner.comparison.interval
     result = parse_gate("gain > 0 at 95%").check(view)
     assert result.passed
-    assert result.text == f"gain > 0 at 95%: met (+0.21, interval {low:+.3g} … {high:+.3g}, 5 seeds)"
+    assert result.text == f"gain > 0 at 95%: met (+0.210, interval {low:+.3f} … {high:+.3f}, 5 seeds)"
     assert parse_gate(f"gain > {low - 1e-6}").check(view).passed
     assert not parse_gate(f"gain > {low + 1e-6}").check(view).passed
 

@@ -4,6 +4,7 @@ import pytest
 
 from leverl.tune.statistics import (
     interval95,
+    interval_format,
     mean,
     mean_or_none,
     pooled_variance,
@@ -48,3 +49,11 @@ def test_quantiles_of_student_and_the_interval_of_a_mean() -> None:
     # mean 2, s = √2, t(1, .975) = 12.7062
     assert interval95([1.0, 3.0]) == (pytest.approx(-10.7062, abs=1e-3), pytest.approx(14.7062, abs=1e-3))
     assert interval95([2.0, 2.0]) == (2.0, 2.0)
+
+
+def test_numbers_beside_an_interval_have_its_places() -> None:
+    assert interval_format((0.196, 0.32)) == ".3f"  # two digits of half the width, .062
+    assert interval_format((12.0, 48.0)) == ".0f"
+    assert interval_format((0.0069, 0.2411)) == ".3f"  # an end above 0 is not written as 0.00
+    assert interval_format((-1e-9, 2e-9)) == ".3g"  # too many places to read
+    assert interval_format((0.1, 0.1)) == interval_format(None) == ".3g"

@@ -54,7 +54,7 @@ def test_a_gain_needs_an_interval_above_zero(tools: ModuleType) -> None:
     # differences .30 .30 .28: mean .29333, s = .011547, t(2, .975) = 4.30265
     assert found.comparison.interval == (pytest.approx(0.26465, abs=1e-4), pytest.approx(0.32202, abs=1e-4))
     assert found.verdict == (
-        "Use c001: 0.81 against 0.517 of the base (+0.293, 95 % interval +0.265 … +0.322, 3 fresh seeds)."
+        "Use c001: 0.810 against 0.517 of the base (+0.293, 95 % interval +0.265 … +0.322, 3 fresh seeds)."
     )
 
 
@@ -95,7 +95,7 @@ def test_pairs_that_do_not_vary_prove_nothing_by_themselves(tools: ModuleType) -
 def test_no_gain_is_an_ending(tools: ModuleType) -> None:
     found = conclude(confirmed(tools, [0.50, 0.56, 0.51], [0.50, 0.52, 0.53]))
     assert (found.config_id, found.comparison.gain, found.comparison.config_id) == ("c000", False, "c001")
-    assert found.verdict.startswith("No gain shown over the base (c001: +0.00667")
+    assert found.verdict.startswith("No gain shown over the base (c001: +0.007")
     assert found.verdict.endswith("keep the base.")
 
 

@@ -78,7 +78,7 @@ def _finding(data: StudyData, rows: Sequence[DotRow]) -> str:
     ]
     text = f"{data.view.objective} per seed. {'; '.join(parts)}."
     if (comparison := data.comparison) is not None:
-        text += f" Difference to the base {numbers.signed(comparison.difference)}"
+        text += f" Difference to the base {numbers.signed_within(comparison.difference, comparison.interval)}"
         text += (
             f", 95 % CI {numbers.interval(*comparison.interval)}."
             if comparison.interval

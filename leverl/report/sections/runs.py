@@ -98,7 +98,7 @@ def _difference(data: StudyData, configuration: Configuration) -> Cell:
     found = data.against_base(configuration)
     if found is None:
         return Cell(numbers.UNKNOWN)
-    text = numbers.signed(found.value)
+    text = numbers.signed_within(found.value, found.interval)
     if found.interval is not None:
         text += f" [{numbers.interval(*found.interval)}]"
     return Cell(text, found.value, f"{numbers.plural(found.pairs, 'pair')} of equal seeds")

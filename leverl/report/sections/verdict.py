@@ -97,10 +97,10 @@ def _facts(data: StudyData) -> list[Fact]:
         found += [
             Fact(
                 f"{data.candidate.id}, mean of {numbers.plural(len(comparison.winner), 'seed')}",
-                numbers.short(mean(comparison.winner)),
+                numbers.within(mean(comparison.winner), comparison.interval),
             ),
-            Fact("Base, same seeds", numbers.short(mean(comparison.base))),
-            Fact("Difference", numbers.signed(comparison.difference)),
+            Fact("Base, same seeds", numbers.within(mean(comparison.base), comparison.interval)),
+            Fact("Difference", numbers.signed_within(comparison.difference, comparison.interval)),
         ]
         if comparison.interval:
             found.append(Fact("95 % CI of the difference", numbers.interval(*comparison.interval)))

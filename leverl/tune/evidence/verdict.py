@@ -10,7 +10,7 @@ from leverl.tune.evidence.recommendation import Allowed, confirmed, contest, rec
 from leverl.tune.model import BASE, CONFIRM, Comparison, History, Recommendation, RunState
 from leverl.tune.ranking import failed, standing
 from leverl.tune.space.space import Space
-from leverl.tune.statistics import KNOWN_WEIGHT, Spread, mean, paired_t
+from leverl.tune.statistics import KNOWN_WEIGHT, Spread, interval_format, mean, paired_t
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,10 @@ def _spread(history: History, config_id: str, seeds: tuple[int, ...]) -> Spread 
 
 def _proven(case: _Case, comparison: Comparison) -> Conclusion:
     """Confirmation is over."""
-    proof = f"{comparison.difference:+.3g}, {_interval(comparison)}, {_seeds(len(comparison.seeds))}"
+    number = interval_format(comparison.interval)
+    proof = f"{comparison.difference:+{number}}, {_interval(comparison)}, {_seeds(len(comparison.seeds))}"
     if comparison.gain:
-        better = f"{mean(comparison.winner):.3g} against {mean(comparison.base):.3g} of the base"
+        better = f"{mean(comparison.winner):{number}} against {mean(comparison.base):{number}} of the base"
         return Conclusion(case.name, comparison, f"Use {case.name}: {better} ({proof}){_choice(case)}.")
     unstable = _failures(case.history, case.name)
     text = f"No gain shown over the base ({case.name}: {proof}{unstable}): keep the base."
@@ -192,7 +193,8 @@ def _failures(history: History, config_id: str) -> str:
 def _interval(comparison: Comparison) -> str:
     if comparison.interval is not None:
         low, high = comparison.interval
-        return f"95 % interval {low:+.3g} … {high:+.3g}"
+        number = interval_format(comparison.interval)
+        return f"95 % interval {low:+{number}} … {high:+{number}}"
     return "no interval from one pair" if len(comparison.seeds) == 1 else "no interval: the pairs do not vary"
 
 

@@ -19,16 +19,21 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from leverl.tune.study_file import load_study
+
 ECHO = {"task": "echo", "max_response_length": 3, "steps": 100, "eval_every": 5}
 COPY = {"task": "copy", "length": 3, "max_response_length": 6, "steps": 200, "eval_every": 10}
 SORT = {"task": "sort", "length": 3, "max_response_length": 6, "steps": 150, "eval_every": 25}
+DEMO = load_study("demo").target  # the packaged study's base
+RATES = (3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 
 CASES: dict[str, dict[str, Any]] = {
     **{f"echo-{recipe}": {"recipe": recipe, **ECHO} for recipe in ("grpo", "rloo", "ppo")},
     **{f"copy-{recipe}": {"recipe": recipe, **COPY} for recipe in ("grpo", "rloo", "ppo")},
+    **{f"sort-lr-{rate:g}": {"recipe": "grpo", **SORT, "actor_learning_rate": rate} for rate in RATES},
     **{
-        f"sort-lr-{rate:g}": {"recipe": "grpo", **SORT, "actor_learning_rate": rate}
-        for rate in (3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
+        f"demo-lr-{rate:g}": {"recipe": DEMO.leverl, **DEMO.set, "actor_learning_rate": rate}
+        for rate in RATES
     },
 }
 THRESHOLD = 0.95

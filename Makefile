@@ -1,4 +1,4 @@
-# make demo    train a small policy, then tune it (under ten minutes on two cores; results in ./demo)
+# make demo    train a small policy, then tune it (about four minutes on two cores; results in ./demo)
 # make test    the quick tests          make slow    learning tests
 # make lint    style and import rules   make types   mypy --strict
 # make venv    the environment that all of them use, in .venv; made by itself when it is needed

@@ -73,7 +73,8 @@ def test_what_reaches_the_api(tuner: Tuner, capsys: pytest.CaptureFixture[str]) 
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "· c001 ended"
     assert "report: here/lr/report.html" in lines
-    assert lines[-1] == "next: leverl train grpo steps=150 eval_every=10"
+    assert lines[-1].startswith("next: leverl train grpo embedded_layers=1 ")
+    assert lines[-1].endswith(" steps=60 eval_every=5")
 
 
 def test_nothing_beats_the_default_is_a_result(tuner: Tuner, capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,7 +140,7 @@ def test_dry_run_is_the_plan(tuner: Tuner, capsys: pytest.CaptureFixture[str], t
     out = capsys.readouterr().out
     for part in (
         "study        demo → studies/demo",
-        "target       grpo steps=30",
+        "steps=30 eval_every=5",
         "(Matérn GP, qLogNEI)",
         "maximize eval/score",
         "0.0001 … 0.1 (log), or 0  [base 0.001]",

@@ -200,7 +200,7 @@ def test_a_grid_side_by_side_goes_through_every_cell_once(tmp_path: Path, tools:
     space = {"ppo_epochs": [1, 2], "actor_learning_rate": [1e-3, 3e-3]}
     winner = tools.tune(tmp_path, tools.study(strategy="grid", space=space, budget={}, parallel=4), {})
     view = check_whole(tmp_path / "s", 4 + 2 + 4)  # the base is one of the cells
-    assert view.sampler == "grid"
+    assert view.sampler == "cell by cell"
     assert dict(winner.params) == {"ppo_epochs": 2, "actor_learning_rate": 3e-3}
 
 

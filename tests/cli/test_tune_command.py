@@ -21,6 +21,8 @@ from leverl.tune.study_file import load_study
 
 VERDICT = "No difference shown: keep the base."
 
+DEMO = "grpo embedded_layers=1 embedded_warm_start_steps=40 batch_size=128 mini_batch_size=64 max_response_length=4"
+
 
 def study_view(folder: Path, phase: str = "done") -> StudyView:
     """The demo study before its first run, or over."""
@@ -73,8 +75,7 @@ def test_what_reaches_the_api(tuner: Tuner, capsys: pytest.CaptureFixture[str]) 
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "· c001 ended"
     assert "report: here/lr/report.html" in lines
-    assert lines[-1].startswith("next: leverl train grpo embedded_layers=1 ")
-    assert lines[-1].endswith(" steps=60 eval_every=5")
+    assert lines[-1] == f"next: leverl train {DEMO} steps=60 eval_every=5"
 
 
 def test_nothing_beats_the_default_is_a_result(tuner: Tuner, capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,7 +141,7 @@ def test_dry_run_is_the_plan(tuner: Tuner, capsys: pytest.CaptureFixture[str], t
     out = capsys.readouterr().out
     for part in (
         "study        demo → studies/demo",
-        "steps=30 eval_every=5",
+        f"target       {DEMO} steps=30 eval_every=5",
         "(Matérn GP, qLogNEI)",
         "maximize eval/score",
         "0.0001 … 0.1 (log), or 0  [base 0.001]",

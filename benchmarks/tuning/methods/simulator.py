@@ -10,8 +10,7 @@ from leverl.record.run_record import Outcome, Score
 from leverl.record.series import Series
 from leverl.tune.budget import Account
 from leverl.tune.model import CONFIRM, Continue, Cost, History, Run, RunState, Start
-from leverl.tune.stopping.curve import predict_final
-from leverl.tune.stopping.rules import scores_seen
+from leverl.tune.store.observe import with_predictions
 from leverl.tune.strategy import DONE, Strategy
 
 States = dict[str, RunState]  # by the run's id, in order of start
@@ -80,24 +79,6 @@ def _further(state: RunState, result: Result, last_k: int) -> RunState:
 
 
 def _history(strategy: Strategy, states: States) -> History:
-    """The runs as a study sees them; those that were stopped early with what they would have scored."""
-    maximize = strategy.study.maximize
-    history = History(tuple(states.values()), maximize)
-    seen = scores_seen(history, maximize=maximize)
-    if seen is None or not any(state.outcome is Outcome.STOPPED for state in history.runs):
-        return history
-    return replace(history, runs=tuple(_predicted(strategy, s, seen.width) for s in history.runs))
-
-
-def _predicted(strategy: Strategy, state: RunState, scale: float) -> RunState:
-    if state.outcome is not Outcome.STOPPED:
-        return state
-    found = predict_final(
-        state.evaluations,
-        state.evaluation_errors,
-        state.run.until,
-        strategy.rules.last_k,
-        scale=scale,
-        maximize=strategy.study.maximize,
-    )
-    return replace(state, prediction=found)
+    """The runs as a study sees them."""
+    history = History(tuple(states.values()), strategy.study.maximize)
+    return with_predictions(history, strategy.rules.last_k)

@@ -17,13 +17,18 @@ def observe(
     """All runs; those that are not over with their curve so far. `over` saves reading what is known to be final."""
     known = over or {}
     states = [known.get(entry.run.id) or read_state(entry, measure) for entry in entries]
-    seen = scores_seen(History(tuple(states), maximize), maximize=maximize)
+    return with_predictions(History(tuple(states), maximize), measure.last_k)
+
+
+def with_predictions(history: History, last_k: int) -> History:
+    """The same runs; those that were stopped early with what they would have scored."""
+    seen = scores_seen(history, maximize=history.maximize)
     scale = 0.0 if seen is None else seen.width
-    return History(tuple(_predicted(state, measure.last_k, scale, maximize) for state in states), maximize)
+    runs = tuple(_predicted(state, last_k, scale, history.maximize) for state in history.runs)
+    return replace(history, runs=runs)
 
 
 def _predicted(state: RunState, last_k: int, scale: float, maximize: bool) -> RunState:
-    """A run that was stopped early comes with what it would have scored."""
     if state.outcome is not Outcome.STOPPED:
         return state
     found = predict_final(
